@@ -5,6 +5,22 @@
 import {check, fails, noise, reference, same, throws, withGpu} from './testing.mjs';
 
 export const tests = {
+  shaping: withGpu(async (gpu) => {
+    const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), b = gpu.matrix(2, 3, [7, 8, 9, 10, 11, 12]), row = gpu.matrix(1, 2, [5, 6]);
+    const labels = gpu.matrix(1, 3, [1, -1, 0], {dtype: 'int32'});
+    for (const [name, x, want] of /** @type {[string, any, number[]][]} */ ([
+      ['arange', gpu.arange(4), [0, 1, 2, 3]], ['arange by', gpu.arange(3, -3, -2.5), [3, 0.5, -2]], ['arange of integers', gpu.arange(16777216, 16777219, 1, {dtype: 'int32'}), [16777216, 16777217, 16777218]],
+      ['linspace', gpu.linspace(1, 2, 5), [1, 1.25, 1.5, 1.75, 2]], ['diag', row.diag(1), [0, 5, 0, 0, 0, 6, 0, 0, 0]], ['diag of a matrix', a.diag(), [1, 5]], ['diagonal', a.diagonal(1), [2, 6]],
+      ['tril', a.tril(), [1, 0, 0, 4, 5, 0]], ['triu', a.triu(1), [0, 2, 3, 0, 0, 6]], ['band', a.band(0, 1), [1, 2, 0, 0, 5, 6]], ['oneHot', gpu.oneHot(labels, 2), [0, 0, 1, 1, 0, 0]],
+      ['repeatRows', a.repeatRows(2), [1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6]], ['repeatCols', row.repeatCols(2), [5, 5, 6, 6]], ['tile', row.tile(2, 2), [5, 6, 5, 6, 5, 6, 5, 6]],
+      ['vstack', gpu.vstack([a, b.neg()]), [1, 2, 3, 4, 5, 6, -7, -8, -9, -10, -11, -12]], ['hstack', gpu.hstack([row, row.matmul(a)]), [5, 6, 29, 40, 51]], ['flipRows', a.flipRows(), [4, 5, 6, 1, 2, 3]],
+      ['flipCols', a.flipCols(), [3, 2, 1, 6, 5, 4]], ['roll', a.roll(1, 1), [6, 4, 5, 3, 1, 2]], ['pad', row.pad(1, 0, 0, 1, 9), [9, 9, 9, 5, 6, 9]], ['takeRows', a.takeRows(labels), [4, 5, 6, 0, 0, 0, 1, 2, 3]],
+      ['takeCols', a.takeCols(labels), [2, 0, 1, 5, 0, 4]], ['kron', row.kron(row), [25, 30, 30, 36]], ['khatriRao', a.khatriRao(b), [7, 16, 27, 28, 40, 54, 10, 22, 36, 40, 55, 72]],
+      ['outer', row.outer(row), [25, 30, 30, 36]], ['cross', a.cross(b), [-6, 12, -6, -6, 12, -6]], ['broadcastTo', row.broadcastTo(2, 2), [5, 6, 5, 6]],
+      ['in one expression', gpu.vstack([a, b]).add(gpu.arange(3)).sum(), [78 + 4 * 3]],
+    ])) same(await x.read(), want, name);
+    await fails('ErrShape', 'stacks of other sizes', () => gpu.vstack([a, row]).read());
+  }),
   elementwise: withGpu(async (gpu) => {
     const x = noise(37 * 5, 1), y = noise(37 * 5, 2).map((v) => v + (v < 0 ? -0.5 : 0.5));
     const a = gpu.matrix(37, 5, x), b = gpu.matrix(37, 5, y);

@@ -44,11 +44,11 @@ var shapings = section(Shaping, "making and shaping", []Operation{
 	{Name: "Tile", Params: "a Operand[T], rows, cols int", Least: 2, Doc: "is a rows times below itself and cols times beside", Shape: "a.rows * rows, a.cols * cols"},
 	{
 		Name: "VStack", Params: "a ...Operand[T]", JS: "vstack", Doc: "is matrices of as many columns, one below the other", Text: []string{"vstack"},
-		Shape: "a.reduce((n, x) => n + x.rows, 0), a[0].cols",
+		Shape: "a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols",
 	},
 	{
 		Name: "HStack", Params: "a ...Operand[T]", JS: "hstack", Doc: "is matrices of as many rows, one beside the other", Text: []string{"hstack"},
-		Shape: "a[0].rows, a.reduce((n, x) => n + x.cols, 0)",
+		Shape: "a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)",
 	},
 	{Name: "FlipRows", Params: "a Operand[T]", NumPy: "flipud", Text: []string{"fliprows", "flipud"}, Doc: "has the rows of a in reverse order", Shape: "a.rows, a.cols"},
 	{Name: "FlipCols", Params: "a Operand[T]", NumPy: "fliplr", Text: []string{"flipcols", "fliplr"}, Doc: "has the columns of a in reverse order", Shape: "a.rows, a.cols"},

@@ -216,6 +216,36 @@ export const Reduction = Object.freeze({
   Trace: 17,
 });
 
+/** What Op.Shape makes. */
+export const Shaping = Object.freeze({
+  Eye: 0,
+  Arange: 1,
+  Linspace: 2,
+  Diag: 3,
+  Diagonal: 4,
+  Tril: 5,
+  Triu: 6,
+  Band: 7,
+  OneHot: 8,
+  RepeatRows: 9,
+  RepeatCols: 10,
+  Tile: 11,
+  VStack: 12,
+  HStack: 13,
+  FlipRows: 14,
+  FlipCols: 15,
+  Roll: 16,
+  Pad: 17,
+  Reshape: 18,
+  TakeRows: 19,
+  TakeCols: 20,
+  Kron: 21,
+  KhatriRao: 22,
+  Outer: 23,
+  Cross: 24,
+  BroadcastTo: 25,
+});
+
 /** The reductions of real numbers. @type {number[]} */
 export const REAL_REDUCTIONS = [
   Reduction.Mean,

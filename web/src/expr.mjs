@@ -137,6 +137,15 @@ const make = {
     return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1, nodes.numberOf(where, k)));
   },
 
+  /**
+   * @param {unknown} a @param {string} where @param {number} what @param {unknown[]} others @param {unknown[]} numbers
+   * @param {(...args: any[]) => number[]} shape @returns {Expr}
+   */
+  shaped(a, where, what, others, numbers, shape) {
+    const {session, list} = operands(where, [a, ...others]);
+    return new Expr(session, nodes.shaped(where, what, list[0].type, list, numbers, shape));
+  },
+
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
   norm(a, where, what, p, options) {
     return make.reduce(a, where, what, options, nodes.numberOf(where, p));

@@ -12,7 +12,7 @@ import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
-import {Command, MAX_BYTES, Source} from './protocol.mjs';
+import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 
@@ -66,6 +66,21 @@ const make = {
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
   power(gpu, where, op, x, y) {
     return typeof x === 'number' ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, x).pow(y);
+  },
+
+  /**
+   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} list operands @param {unknown[]} numbers
+   * @param {unknown} options @param {(...args: any[]) => number[]} shape
+   */
+  made(gpu, where, what, list, numbers, options, shape) {
+    if (!Array.isArray(list)) throw failure('ErrInvalid', where, `${show(list)} is no array of matrices`);
+    const {dtype} = read(where, options, ['dtype']);
+    const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);
+    const all = what === Shaping.OneHot || list.length === 0 ? type : parts[0].type;
+    const many = what === Shaping.VStack || what === Shaping.HStack;
+    if (many && list.length === 0) throw failure('ErrInvalid', where, 'no matrices');
+    const sized = many ? (/** @type {any[]} */ ...args) => shape(args) : shape;
+    return new Expr(sessionOf(gpu), nodes.shaped(where, what, all, parts, numbers, sized));
   },
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y @param {unknown} z */

@@ -227,6 +227,29 @@ export function normalise(where, op, a, axis) {
   return new Node(op, a.type, a.rows, a.cols, a, null, null, [axisOf(where, axis)]);
 }
 
+const double = new Float64Array(1);
+const halves = new Uint32Array(double.buffer);
+
+/**
+ * What makes or shapes a matrix: see Shaping. Numbers at the end may be left out.
+ * @param {string} where @param {number} what @param {DType} type @param {Node[]} args @param {unknown[]} numbers
+ * @param {(...args: any[]) => number[]} shape rows and columns of the operands and the numbers
+ */
+export function shaped(where, what, type, args, numbers, shape) {
+  const given = numbers.slice(0, numbers.findLastIndex((n) => n !== undefined) + 1);
+  for (const n of given) numberOf(where, n);
+  const [rows, cols] = shape(...args, ...numbers);
+  checkDims(where, rows, cols);
+  const node = new Node(Op.Shape, type, rows, cols);
+  node.args = args;
+  node.numbers = [what];
+  for (const n of given) {
+    double[0] = /** @type {number} */ (n);
+    node.numbers.push(...halves);
+  }
+  return node;
+}
+
 /** @param {string} where @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
 function axisOf(where, axis) {
   switch (axis) {

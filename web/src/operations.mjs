@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import {Op, Reduction} from './protocol.mjs';
+import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** @typedef {import('./expr.mjs').Expr} Expr */
+
+/** The rows and columns of a result, of the operands and the numbers. @typedef {(...args: any[]) => number[]} ShapeOf */
 
 /**
  * What an expression can be given to: the methods of Expr.
@@ -20,9 +22,10 @@ import {Op, Reduction} from './protocol.mjs';
  *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
  *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => Expr,
  *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
+ *   shaped: (a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost, shaped}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -227,52 +230,42 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
   /** @param {{axis?: unknown}} [options] */
   cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
-  /** @param {unknown} start @param {unknown} stop @param {unknown} step */
-  arange(start, stop, step) { return shaped(this, 'arange', Op.Arange, start, stop, step); }
-  /** @param {unknown} start @param {unknown} stop @param {unknown} count */
-  linspace(start, stop, count) { return shaped(this, 'linspace', Op.Linspace, start, stop, count); }
   /** @param {unknown} k */
-  diag(k) { return shaped(this, 'diag', Op.Diag, k); }
+  diag(k) { return shaped(this, 'diag', Shaping.Diag, [], [k], (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
   /** @param {unknown} k */
-  diagonal(k) { return shaped(this, 'diagonal', Op.Diagonal, k); }
+  diagonal(k) { return shaped(this, 'diagonal', Shaping.Diagonal, [], [k], (a, k) => [1, Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
   /** @param {unknown} k */
-  tril(k) { return shaped(this, 'tril', Op.Tril, k); }
+  tril(k) { return shaped(this, 'tril', Shaping.Tril, [], [k], (a, _k) => [a.rows, a.cols]); }
   /** @param {unknown} k */
-  triu(k) { return shaped(this, 'triu', Op.Triu, k); }
+  triu(k) { return shaped(this, 'triu', Shaping.Triu, [], [k], (a, _k) => [a.rows, a.cols]); }
   /** @param {unknown} lower @param {unknown} upper */
-  band(lower, upper) { return shaped(this, 'band', Op.Band, lower, upper); }
-  /** @param {unknown} labels @param {unknown} classes */
-  oneHot(labels, classes) { return shaped(this, 'oneHot', Op.OneHot, labels, classes); }
+  band(lower, upper) { return shaped(this, 'band', Shaping.Band, [], [lower, upper], (a, _lower, _upper) => [a.rows, a.cols]); }
   /** @param {unknown} n */
-  repeatRows(n) { return shaped(this, 'repeatRows', Op.RepeatRows, n); }
+  repeatRows(n) { return shaped(this, 'repeatRows', Shaping.RepeatRows, [], [n], (a, n) => [a.rows * n, a.cols]); }
   /** @param {unknown} n */
-  repeatCols(n) { return shaped(this, 'repeatCols', Op.RepeatCols, n); }
+  repeatCols(n) { return shaped(this, 'repeatCols', Shaping.RepeatCols, [], [n], (a, n) => [a.rows, a.cols * n]); }
   /** @param {unknown} rows @param {unknown} cols */
-  tile(rows, cols) { return shaped(this, 'tile', Op.Tile, rows, cols); }
-  /** @param {unknown} ...a[] */
-  vstack(...a[]) { return (this, 'vstack', Op.VStack, ...a[]); }
-  /** @param {unknown} ...a[] */
-  hstack(...a[]) { return (this, 'hstack', Op.HStack, ...a[]); }
-  flipRows() { return shaped(this, 'flipRows', Op.FlipRows); }
-  flipCols() { return shaped(this, 'flipCols', Op.FlipCols); }
+  tile(rows, cols) { return shaped(this, 'tile', Shaping.Tile, [], [rows, cols], (a, rows, cols) => [a.rows * rows, a.cols * cols]); }
+  flipRows() { return shaped(this, 'flipRows', Shaping.FlipRows, [], [], (a) => [a.rows, a.cols]); }
+  flipCols() { return shaped(this, 'flipCols', Shaping.FlipCols, [], [], (a) => [a.rows, a.cols]); }
   /** @param {unknown} rows @param {unknown} cols */
-  roll(rows, cols) { return shaped(this, 'roll', Op.Roll, rows, cols); }
+  roll(rows, cols) { return shaped(this, 'roll', Shaping.Roll, [], [rows, cols], (a, _rows, _cols) => [a.rows, a.cols]); }
   /** @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
-  pad(top, bottom, left, right, value) { return shaped(this, 'pad', Op.Pad, top, bottom, left, right, value); }
+  pad(top, bottom, left, right, value) { return shaped(this, 'pad', Shaping.Pad, [], [top, bottom, left, right, value], (a, top, bottom, left, right, _value) => [a.rows + top + bottom, a.cols + left + right]); }
   /** @param {unknown} rows */
-  takeRows(rows) { return shaped(this, 'takeRows', Op.TakeRows, rows); }
+  takeRows(rows) { return shaped(this, 'takeRows', Shaping.TakeRows, [rows], [], (a, rows) => [rows.rows * rows.cols, a.cols]); }
   /** @param {unknown} cols */
-  takeCols(cols) { return shaped(this, 'takeCols', Op.TakeCols, cols); }
+  takeCols(cols) { return shaped(this, 'takeCols', Shaping.TakeCols, [cols], [], (a, cols) => [a.rows, cols.rows * cols.cols]); }
   /** @param {unknown} b */
-  kron(b) { return shaped(this, 'kron', Op.Kron, b); }
+  kron(b) { return shaped(this, 'kron', Shaping.Kron, [b], [], (a, b) => [a.rows * b.rows, a.cols * b.cols]); }
   /** @param {unknown} b */
-  khatriRao(b) { return shaped(this, 'khatriRao', Op.KhatriRao, b); }
+  khatriRao(b) { return shaped(this, 'khatriRao', Shaping.KhatriRao, [b], [], (a, b) => [a.rows * b.rows, a.cols]); }
   /** @param {unknown} b */
-  outer(b) { return shaped(this, 'outer', Op.Outer, b); }
+  outer(b) { return shaped(this, 'outer', Shaping.Outer, [b], [], (a, b) => [a.rows * a.cols, b.rows * b.cols]); }
   /** @param {unknown} b */
-  cross(b) { return shaped(this, 'cross', Op.Cross, b); }
+  cross(b) { return shaped(this, 'cross', Shaping.Cross, [b], [], (a, _b) => [a.rows, 3]); }
   /** @param {unknown} rows @param {unknown} cols */
-  broadcastTo(rows, cols) { return shaped(this, 'broadcastTo', Op.BroadcastTo, rows, cols); }
+  broadcastTo(rows, cols) { return shaped(this, 'broadcastTo', Shaping.BroadcastTo, [], [rows, cols], (_a, rows, cols) => [rows, cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -288,9 +281,10 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
  *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
  *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
  *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr,
+ *   made: (gpu: unknown, where: string, what: number, operands: unknown, numbers: unknown[], options: unknown, shape: ShapeOf) => Expr,
  * }} make
  */
-export const functions = ({of, binary, power, ternary}) => class {
+export const functions = ({of, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   neg(a) { return of(this, 'neg', a).neg(); }
   /** @param {unknown} a */
@@ -561,10 +555,10 @@ export const functions = ({of, binary, power, ternary}) => class {
   cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
-  /** @param {unknown}  @param {unknown} start @param {unknown} stop @param {unknown} step */
-  arange(, start, stop, step) { return of(this, 'arange', a).arange(start, stop, step); }
-  /** @param {unknown}  @param {unknown} start @param {unknown} stop @param {unknown} count */
-  linspace(, start, stop, count) { return of(this, 'linspace', a).linspace(start, stop, count); }
+  /** @param {unknown} start @param {unknown} stop @param {unknown} step @param {unknown} options */
+  arange(start, stop, step, options) { return made(this, 'arange', Shaping.Arange, [], [start, stop, step], options, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))]); }
+  /** @param {unknown} start @param {unknown} stop @param {unknown} count @param {unknown} options */
+  linspace(start, stop, count, options) { return made(this, 'linspace', Shaping.Linspace, [], [start, stop, count], options, (_start, _stop, count) => [1, count ?? 50]); }
   /** @param {unknown} a @param {unknown} k */
   diag(a, k) { return of(this, 'diag', a).diag(k); }
   /** @param {unknown} a @param {unknown} k */
@@ -575,18 +569,18 @@ export const functions = ({of, binary, power, ternary}) => class {
   triu(a, k) { return of(this, 'triu', a).triu(k); }
   /** @param {unknown} a @param {unknown} lower @param {unknown} upper */
   band(a, lower, upper) { return of(this, 'band', a).band(lower, upper); }
-  /** @param {unknown}  @param {unknown} labels @param {unknown} classes */
-  oneHot(, labels, classes) { return of(this, 'oneHot', a).oneHot(labels, classes); }
+  /** @param {unknown} labels @param {unknown} classes @param {unknown} options */
+  oneHot(labels, classes, options) { return made(this, 'oneHot', Shaping.OneHot, [labels], [classes], options, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes]); }
   /** @param {unknown} a @param {unknown} n */
   repeatRows(a, n) { return of(this, 'repeatRows', a).repeatRows(n); }
   /** @param {unknown} a @param {unknown} n */
   repeatCols(a, n) { return of(this, 'repeatCols', a).repeatCols(n); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
   tile(a, rows, cols) { return of(this, 'tile', a).tile(rows, cols); }
-  /** @param {unknown}  @param {unknown} ...a[] */
-  vstack(, ...a[]) { return of(this, 'vstack', a).vstack(...a[]); }
-  /** @param {unknown}  @param {unknown} ...a[] */
-  hstack(, ...a[]) { return of(this, 'hstack', a).hstack(...a[]); }
+  /** @param {unknown} a */
+  vstack(a) { return made(this, 'vstack', Shaping.VStack, a, [], undefined, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols]); }
+  /** @param {unknown} a */
+  hstack(a) { return made(this, 'hstack', Shaping.HStack, a, [], undefined, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)]); }
   /** @param {unknown} a */
   flipRows(a) { return of(this, 'flipRows', a).flipRows(); }
   /** @param {unknown} a */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {failure} from './errors.mjs';
-import {MAX_VALUES} from './protocol.mjs';
+import {MAX_VALUES, Op} from './protocol.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 
@@ -69,12 +69,17 @@ export class Program {
       throw failure('ErrLimit', this.#where, `an expression of more than ${MAX_VALUES} operations; evaluate parts of it with eval()`);
     }
     const m = this.#message, {numbers, args} = node;
-    m.reserve(1 + (args ? 1 + args.length : MAX_WORDS));
+    m.reserve(1 + (args ? 2 + args.length + (numbers?.length ?? 0) : MAX_WORDS));
     const header = m.at;
     m.put(0);
     if (node.memory) {
       m.put(node.memory.use(this.#where));
       this.external ||= node.memory.hosted;
+    } else if (node.op === Op.Shape && args && numbers) {
+      m.put(numbers[0]);
+      m.put(args.length);
+      for (const arg of args) m.put(arg.value);
+      for (const n of numbers.slice(1)) m.put(n);
     } else if (node.func && args) {
       m.put(this.#function(node.func));
       for (const arg of args) m.put(arg.value);

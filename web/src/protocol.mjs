@@ -4,7 +4,7 @@
 
 import {ElementWise, REAL, WHOLE} from './codes.mjs';
 
-export {Reduction} from './codes.mjs';
+export {Reduction, Shaping} from './codes.mjs';
 
 /** Commands of a message. */
 export const Command = Object.freeze({
@@ -37,7 +37,7 @@ export const FileFlag = Object.freeze({Strict: 1, LastWins: 2, Scan: 4});
 /** Instructions of an expression. */
 export const Op = Object.freeze({
   Leaf: 1, Scalar: 2, Fill: 3, Transpose: 4, Slice: 5, Reshape: 6, Cast: 7, MatMul: 8, Call: 9, Reduce: 10,
-  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, ...ElementWise,
+  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, Shape: 20, ...ElementWise,
 });
 
 /** What a reduction is along. */

@@ -9,7 +9,7 @@ import {Memory} from '../src/memory.mjs';
 import {Message} from '../src/message.mjs';
 import * as nodes from '../src/node.mjs';
 import {Program} from '../src/program.mjs';
-import {Op, Reduction} from '../src/protocol.mjs';
+import {Op, Shaping, Reduction} from '../src/protocol.mjs';
 import {Gpu} from '../src/gpu.mjs';
 import {instructions, newGpu} from './fake.mjs';
 
@@ -118,9 +118,10 @@ test('powers that need no logarithm', () => {
 test('every operation is a function and, but for those of three matrices, a method', () => {
   const {gpu} = newGpu();
   const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), whole = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6], {dtype: 'int32'});
+  const shapings = Object.keys(Shaping).flatMap((name) => [name[0].toLowerCase() + name.slice(1), name.toLowerCase()]);
   let found = 0;
   for (const [name, {value: {length}}] of Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(Gpu.prototype)))) {
-    if (['constructor', 'matmul', 'normP', 'topK', 'argTopK'].includes(name)) continue; // the product's shapes are others; some take numbers
+    if (['constructor', 'matmul', 'normP', 'topK', 'argTopK', ...shapings].includes(name)) continue; // the product's shapes are others; some take numbers
     const works = [a, whole].filter((x) => {
       try {
         const all = gpu[name](...Array(length).fill(x));
@@ -137,6 +138,23 @@ test('every operation is a function and, but for those of three matrices, a meth
   assert.ok(found > 110, `${found}`);
   fails('ErrUnsupported', () => gpu.mulDiv(whole, whole, whole));
   fails('ErrUnsupported', () => a.bitwiseAnd(1));
+  gpu.close();
+});
+
+test('what makes and shapes matrices has its shape here', () => {
+  const {gpu} = newGpu();
+  const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), row = gpu.ones(1, 4), labels = gpu.matrix(3, 1, [0, 1, 2], {dtype: 'int32'});
+  for (const [x, shape] of /** @type {[any, number[]][]} */ ([
+    [gpu.arange(5), [1, 5]], [gpu.arange(1, 2, 0.25), [1, 4]], [gpu.arange(3, 1), [1, 0]], [gpu.linspace(0, 1), [1, 50]], [gpu.linspace(0, 1, 3, {dtype: 'float16'}), [1, 3]],
+    [row.diag(), [4, 4]], [row.diag(-2), [6, 6]], [a.diag(), [1, 2]], [a.diagonal(1), [1, 2]], [a.diagonal(-9), [1, 0]], [a.tril(), [2, 3]], [a.triu(1), [2, 3]],
+    [a.band(0, 1), [2, 3]], [gpu.oneHot(labels, 7), [3, 7]], [gpu.oneHot(labels.T, 7), [7, 3]], [a.repeatRows(3), [6, 3]], [a.repeatCols(0), [2, 0]], [a.tile(2, 2), [4, 6]],
+    [gpu.vstack([a, a, a.add(1)]), [6, 3]], [gpu.hstack([a, a]), [2, 6]], [a.flipRows(), [2, 3]], [gpu.flipCols(a), [2, 3]], [a.roll(1, -1), [2, 3]], [a.pad(1, 2, 3, 4), [5, 10]],
+    [a.takeRows(labels), [3, 3]], [a.takeCols(labels.T), [2, 3]], [a.kron(row), [2, 12]], [a.khatriRao(a), [4, 3]], [row.outer(row), [4, 4]], [a.cross(a), [2, 3]], [row.broadcastTo(3, 4), [3, 4]],
+  ])) assert.deepEqual(x.shape, shape);
+  assert.equal(gpu.arange(0, 3, 1, {dtype: 'int32'}).dtype, 'int32');
+  for (const call of [() => gpu.vstack([]), () => gpu.vstack(a), () => a.tile('x', 1), () => gpu.arange(/** @type {any} */ (undefined)), () => a.tile(1)]) fails('ErrInvalid', call);
+  fails('ErrSize', () => a.repeatRows(-1));
+  fails('ErrLimit', () => a.tile(1e6, 1e6));
   gpu.close();
 });
 

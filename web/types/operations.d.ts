@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+import type { DType } from "./elements.js";
 import type { Expr, NormaliseOptions, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
 
 /**
@@ -331,10 +332,6 @@ export interface ExprOperations {
   cumSum(options?: ReduceOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(options?: ReduceOptions): Expr;
-  /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
-  arange(start: number, stop?: number, step?: number): Expr;
-  /** a row of count numbers at equal distances, from start to stop, which are exact. */
-  linspace(start: number, stop: number, count?: number): Expr;
   /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
   diag(k?: number): Expr;
   /** The diagonal k of a as a row, the main one for 0. */
@@ -345,21 +342,12 @@ export interface ExprOperations {
   triu(k?: number): Expr;
   /** a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side. */
   band(lower: number, upper: number): Expr;
-  /**
-   * Has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row
-   * that they name for each column. A label that is no class is all 0.
-   */
-  oneHot(labels: Expr, classes: number): Expr;
   /** Has each row of a n times, one below the other. */
   repeatRows(n: number): Expr;
   /** Has each column of a n times, one beside the other. */
   repeatCols(n: number): Expr;
   /** a rows times below itself and cols times beside. */
   tile(rows: number, cols: number): Expr;
-  /** Matrices of as many columns, one below the other. */
-  vstack(...a: Expr[]): Expr;
-  /** Matrices of as many rows, one beside the other. */
-  hstack(...a: Expr[]): Expr;
   /** Has the rows of a in reverse order. NumPy's flipud. */
   flipRows(): Expr;
   /** Has the columns of a in reverse order. NumPy's fliplr. */
@@ -729,9 +717,9 @@ export interface GpuOperations {
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(a: Expr, options?: ReduceOptions): Expr;
   /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
-  arange(, start: number, stop?: number, step?: number): Expr;
+  arange(start: number, stop?: number, step?: number, options?: { dtype?: DType }): Expr;
   /** a row of count numbers at equal distances, from start to stop, which are exact. */
-  linspace(, start: number, stop: number, count?: number): Expr;
+  linspace(start: number, stop: number, count?: number, options?: { dtype?: DType }): Expr;
   /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
   diag(a: Expr, k?: number): Expr;
   /** The diagonal k of a as a row, the main one for 0. */
@@ -746,7 +734,7 @@ export interface GpuOperations {
    * Has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row
    * that they name for each column. A label that is no class is all 0.
    */
-  oneHot(, labels: Expr, classes: number): Expr;
+  oneHot(labels: Expr, classes: number, options?: { dtype?: DType }): Expr;
   /** Has each row of a n times, one below the other. */
   repeatRows(a: Expr, n: number): Expr;
   /** Has each column of a n times, one beside the other. */
@@ -754,9 +742,9 @@ export interface GpuOperations {
   /** a rows times below itself and cols times beside. */
   tile(a: Expr, rows: number, cols: number): Expr;
   /** Matrices of as many columns, one below the other. */
-  vstack(, ...a: Expr[]): Expr;
+  vstack(a: readonly Expr[]): Expr;
   /** Matrices of as many rows, one beside the other. */
-  hstack(, ...a: Expr[]): Expr;
+  hstack(a: readonly Expr[]): Expr;
   /** Has the rows of a in reverse order. NumPy's flipud. */
   flipRows(a: Expr): Expr;
   /** Has the columns of a in reverse order. NumPy's fliplr. */

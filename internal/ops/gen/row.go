@@ -77,7 +77,7 @@ func (f face) named(params string) face {
 	return f
 }
 
-var types = regexp.MustCompile(`\??: \w+| Operand\[\w+\]| T\b| float64| int\b| \.\.\.int| \.\.\.Operand\[T\]`)
+var types = regexp.MustCompile(`\??: \{[^}]*\}|\??: (readonly )?\w+(\[\])?| Operand\[\w+\]| T\b| float64| int\b| \.\.\.int| \.\.\.Operand\[T\]`)
 
 // numbered are the faces of reductions that take a number.
 var numbered = map[string]face{
@@ -134,6 +134,11 @@ func (r row) Reference() string {
 		return "N(" + operand.ReplaceAllString(r.Go, "float64($0[i])") + ")"
 	}
 	return operand.ReplaceAllString(r.Go, "$0[i]")
+}
+
+// Declared are the parameters of the function in JavaScript, as in a declaration.
+func (r row) Declared() string {
+	return strings.TrimSuffix(strings.TrimPrefix(r.First+", "+r.Others, ", "), ", ")
 }
 
 // Called are the parameters in Go.

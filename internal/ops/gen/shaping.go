@@ -3,6 +3,7 @@
 package main
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -46,7 +47,7 @@ func shapingFace(o *ops.Operation) face {
 			continue
 		case p.variadic():
 			f.Maker, typed = "", ""
-			script = append(script, "..."+p.name+": Expr[]")
+			script = append(script, p.name+": readonly Expr[]")
 		case p.operand():
 			script = append(script, p.name+": Expr")
 		case numbers > o.Least:
@@ -55,6 +56,9 @@ func shapingFace(o *ops.Operation) face {
 			script = append(script, p.name+": number")
 		}
 		rest = append(rest, typed)
+	}
+	if first := params(o.Params)[0]; f.Receiver == "" && !first.variadic() {
+		script = append(script, "options?: { dtype?: DType }")
 	}
 	f.Rest, f.Others = strings.Join(rest, ", "), strings.Join(script, ", ")
 	return f
@@ -101,6 +105,52 @@ func (r row) Shapes() bool { return r.Class == ops.Shaping }
 
 // Builder is the method that puts a shaping together.
 func (r row) Builder() string { return strings.ToLower(r.Name[:1]) + r.Name[1:] }
+
+// script lists the names of a shaping's operands behind its receiver, or of its numbers.
+func (r row) script(operands bool) string {
+	var list []string
+	for _, p := range params(r.Operation.Params) {
+		if p.operand() == operands && p.name != r.Receiver {
+			list = append(list, p.name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// ScriptOperands are the operands in JavaScript behind the receiver.
+func (r row) ScriptOperands() string { return r.script(true) }
+
+// ScriptNumbers are the numbers in JavaScript.
+func (r row) ScriptNumbers() string { return r.script(false) }
+
+// ScriptList are the operands of what is no method in JavaScript: a list.
+func (r row) ScriptList() string {
+	if params(r.Operation.Params)[0].variadic() {
+		return r.script(true)
+	}
+	return "[" + r.script(true) + "]"
+}
+
+// ScriptOptions are the options in JavaScript, where there are any.
+func (r row) ScriptOptions() string {
+	if strings.HasSuffix(r.Others, "}") {
+		return "options"
+	}
+	return "undefined"
+}
+
+// ScriptShape is the function in JavaScript that computes the shape.
+func (r row) ScriptShape() string {
+	var list []string
+	for _, p := range params(r.Operation.Params) {
+		name := p.name
+		if !regexp.MustCompile(`(^|[^.\w])` + name + `\b`).MatchString(r.Shape) {
+			name = "_" + name // which may be unused
+		}
+		list = append(list, name)
+	}
+	return "(" + strings.Join(list, ", ") + ") => [" + r.Shape + "]"
+}
 
 // ShapingHelp lists the shapings of matrix.Eval with their arguments.
 func (t table) shapingHelp() (list []string) {

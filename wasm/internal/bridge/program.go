@@ -35,6 +35,7 @@ const (
 	OpArgTopK                  // x axis k
 	OpCumSum                   // x axis
 	OpCumProd                  // x axis
+	OpShape                    // shaping count x... numbers, which are float64: of the table of operations
 )
 
 // program decodes expressions.
@@ -117,6 +118,24 @@ func (p *program) operands() []anyArg {
 	return p.args
 }
 
+// some reads so many operands.
+func (p *program) some(count int) []anyArg {
+	p.args = p.args[:0]
+	for ; count > 0 && p.Left(); count-- {
+		p.args = append(p.args, p.operand())
+	}
+	return p.args
+}
+
+// doubles reads the numbers of 64 bits that are left.
+func (p *program) doubles() (list []float64) {
+	for p.Left() {
+		low := uint64(p.Word())
+		list = append(list, math.Float64frombits(low|uint64(p.Word())<<32))
+	}
+	return list
+}
+
 // index reads a number of 32 bits.
 func (p *program) index() int { return int(p.Word()) }
 
@@ -154,6 +173,9 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 			k = p.index()
 		}
 		return matrix.Ordered(int(op-OpSort), along, k, x)
+	case OpShape:
+		number, count := p.index(), p.index()
+		return matrix.Shaped(number, t, p.some(count), p.doubles())
 	case OpSoftmax, OpLogSoftmax, OpHardmax:
 		x := p.operand()
 		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)
