@@ -11,7 +11,7 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 	c := &shapingCounts[number]
 	operands := c.operands
 	if operands < 0 {
-		operands = len(args)
+		operands = max(len(args), 1)
 	}
 	given := len(args) - operands
 	if given < c.least || given > c.most {

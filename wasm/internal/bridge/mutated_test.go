@@ -31,7 +31,7 @@ func (m *mutator) expression(most int) (words []uint32) {
 	words = leaf(1 + m.Uint32N(uint32(m.leaves)))
 	for n := uint32(1); n < uint32(1+m.IntN(most)); n++ {
 		x, y := m.value(n), m.value(n)
-		t := matrix.DType(m.pick(0, 0, 0, 1, 2, 3))
+		t := matrix.DType(m.pick(0, 0, 0, 1, 2, 3, 4, 8))
 		size := func() uint32 { return m.pick(0, 1, 1, 2, 2, 3) }
 		words = append(words, [][]uint32{
 			leaf(1 + m.Uint32N(uint32(m.leaves))),
@@ -43,6 +43,7 @@ func (m *mutator) expression(most int) (words []uint32) {
 			instruction(bridge.OpCast, t, x),
 			instruction(bridge.OpMatMul, t, x, y),
 			instruction(bridge.OpCall, t, 1, x),
+			instruction(bridge.OpShape, t, m.Uint32N(40), m.pick(0, 1, 2), x, 0, m.pick(0x40000000, 0x3ff00000, 0xbff00000), 0, 0x3ff00000),
 			instruction(bridge.OpReduce, t, x, m.Uint32N(20), m.pick(0, 1, 2), m.pick(0, 0x3f800000, 0x40400000)),
 			instruction(bridge.OpSoftmax, t, x, m.pick(0, 1, 2)),
 			instruction(bridge.OpHardmax, t, x, m.pick(0, 1, 2)),
@@ -50,7 +51,7 @@ func (m *mutator) expression(most int) (words []uint32) {
 			instruction(bridge.OpTopK, t, x, m.pick(1, 2), size()),
 			instruction(bridge.Op(32+m.IntN(80)), t, x),
 			instruction(bridge.Op(32+m.IntN(80)), t, x, y),
-		}[m.IntN(16)]...)
+		}[m.IntN(17)]...)
 	}
 	return words
 }
