@@ -32,7 +32,7 @@ export const tests = {
       ['ErrLimit', () => gpu.matrix(2 ** 33, 0)], ['ErrLimit', () => gpu.zeros(2 ** 20, 1).matmul(gpu.zeros(1, 2 ** 20))],
       ['ErrShort', () => gpu.matrix(2, 2, [1])], ['ErrShort', () => gpu.wrap(new Float32Array(3), 2, 2)], ['ErrShort', () => gpu.wrap(new Float32Array(4), 2, 2, {offset: 1})],
       ['ErrStride', () => gpu.wrap(new Float32Array(9), 2, 2, {stride: 1})], ['ErrStride', () => gpu.wrap(new Float32Array(9), 2, 2, {offset: -1})],
-      ['ErrAlignment', () => gpu.wrap(new Uint16Array(1), 1, 1)],
+      ['ErrAlignment', () => gpu.wrap(new Float32Array(9), 3, 3, {aligned: true})],
       ['ErrUnsupported', () => gpu.zeros(1, 1, {dtype: 'int32'}).exp()], ['ErrUnsupported', () => gpu.zeros(1, 1, {dtype: 'int32'}).mean()],
       ['ErrUnsupported', () => gpu.map(1, 1).set([1])],
     ];

@@ -184,7 +184,10 @@ export const tests = {
       same(Array.from(values, Number), Array.from(data, Number), name);
       if (i < types.length) check(param.dtype === types[i][0], `${name} is ${param.dtype}`);
       memory.push([name, {data: values, shape: param.shape, dtype: param.dtype}]);
-      const plain = ['float32', 'int32', 'uint32', 'float16'].includes(param.dtype);
+      const plain = ['float32', 'int32', 'uint32', 'float16', 'int8', 'uint8', 'int16', 'uint16', 'bool'].includes(param.dtype);
+      if (plain && shape.length === 1) {
+        same(await param.matrix().astype('int32').read(), new Array(shape[0]).fill(param.dtype === 'bool' ? 1 : 3), `a matrix of ${param.dtype}`);
+      }
       if (!plain) await fails('ErrUnsupported', `a matrix of ${param.dtype}`, () => param.matrix());
     }
     check(loaded.names.at(-2) === '\udcffa\udced\udcb2\udc80\udcc3' && loaded.names.at(-1) === '\ufeffbom\0', `names ${JSON.stringify(loaded.names.slice(-2))}`);

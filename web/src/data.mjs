@@ -71,16 +71,9 @@ export function window(where, data, type, offset, span) {
   const memory = view ? data.buffer : data;
   const start = (view ? data.byteOffset : 0) + offset * type.size;
   const end = (view ? data.byteOffset + data.byteLength : data.byteLength);
-  let length = span * type.size;
+  const length = span * type.size;
   if (start + length > end) {
     throw failure('ErrShort', where, `${end - start + offset * type.size} bytes, the layout needs ${offset * type.size + length}`);
-  }
-  if (length % 4 !== 0) { // GPUs are written to in words; what lies behind is sent along and not written back
-    const over = 4 - length % 4;
-    length += over;
-    if (start + length > memory.byteLength) {
-      throw failure('ErrAlignment', where, `elements of type ${type.name} at the very end of a buffer; leave ${over} bytes there`);
-    }
   }
   return new Uint8Array(memory, start, length);
 }

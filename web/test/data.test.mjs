@@ -46,11 +46,8 @@ test('windows of external memory', () => {
   const w = window('wrap', new Float32Array(memory, 8, 10), FLOAT32, 2, 4);
   assert.deepEqual([w.byteOffset, w.length], [16, 16]);
   assert.throws(() => window('wrap', new Float32Array(memory, 8, 10), FLOAT32, 8, 3), {code: 'ErrShort'});
-  const odd = window('wrap', new Uint16Array(memory, 0, 3), FLOAT16, 0, 3);
-  assert.equal(odd.length, 8, 'the word is filled up from what lies behind');
-  assert.throws(() => window('wrap', new Uint16Array(3), FLOAT16, 0, 3), {code: 'ErrAlignment'});
-  assert.equal(window('wrap', new Uint8Array(memory, 0, 5), DTYPES[5], 0, 5).length, 8);
-  assert.throws(() => window('wrap', new Int8Array(63), DTYPES[4], 0, 63), {code: 'ErrAlignment'});
+  assert.equal(window('wrap', new Uint16Array(memory, 0, 3), FLOAT16, 0, 3).length, 6, 'no more than the elements');
+  assert.equal(window('wrap', new Int8Array(63), DTYPES[4], 1, 62).length, 62);
 });
 
 test('.npy files', async () => {

@@ -183,8 +183,11 @@ var commands = []page.Spec[*Bridge]{
 }
 
 func (b *Bridge) eval(a []uint32) {
-	b.put(a[0], &entry{value: page.Must(b.program.run(a[1:]).Eval())})
+	b.put(a[0], &entry{value: b.evaluated(b.program.run(a[1:]))})
 }
+
+// evaluated is the value of an expression, on the page's device where it has no matrices.
+func (b *Bridge) evaluated(x anyExpr) *anyDense { return page.Must(x.On(b.dev).Eval()) }
 
 // assign evaluates into the matrix or view that is the value number a[0], the first leaf of the expression.
 func (b *Bridge) assign(a []uint32) {

@@ -206,7 +206,7 @@ func (p *program) rows(x anyExpr) *anyDense {
 }
 
 func (p *program) evaluate(x anyExpr) *anyDense {
-	m := page.Must(x.Eval())
+	m := p.bridge.evaluated(x)
 	p.temps = append(p.temps, m)
 	return m
 }
