@@ -345,6 +345,9 @@ var (
 	ErrName           = fault.New("ErrName", "unknown name")
 	ErrSparse         = fault.New("ErrSparse", "broken sparse structure")
 	ErrOrder          = fault.New("ErrOrder", "entry out of storage order")
+	ErrNotSquare      = expr.ErrNotSquare
+	ErrSingular       = fault.New("ErrSingular", "the matrix is singular")
+	ErrNotPosDef      = fault.New("ErrNotPosDef", "the matrix is not positive definite")
 )
 
 func fail(op string, err error, detail ...string) error {

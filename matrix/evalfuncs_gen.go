@@ -489,6 +489,54 @@ func textShaping(name string) int {
 		return 24
 	case "broadcastto":
 		return 25
+	case "solve":
+		return 26
+	case "inv", "inverse":
+		return 27
+	case "det":
+		return 28
+	case "logdet":
+		return 29
+	case "detsign":
+		return 30
+	case "lowerlu":
+		return 31
+	case "upperlu":
+		return 32
+	case "permutedlu":
+		return 33
+	case "cholesky":
+		return 34
+	case "solvelower":
+		return 35
+	case "solveupper":
+		return 36
+	case "solvestack":
+		return 37
+	case "qfactor", "qr_q":
+		return 38
+	case "rfactor", "qr_r":
+		return 39
+	case "lstsq", "leastsquares":
+		return 40
+	case "eigenvalues", "eigvalsh":
+		return 41
+	case "eigenvectors", "eigh":
+		return 42
+	case "singularvalues", "svdvals":
+		return 43
+	case "leftvectors", "svd_u":
+		return 44
+	case "rightvectors", "svd_v":
+		return 45
+	case "pinv":
+		return 46
+	case "rank":
+		return 47
+	case "cond":
+		return 48
+	case "matrixpower", "matpow":
+		return 49
 	}
 	return -1
 }
@@ -521,6 +569,30 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).outer,
 	(*shaping).cross,
 	(*shaping).broadcastTo,
+	(*shaping).solve,
+	(*shaping).inverse,
+	(*shaping).det,
+	(*shaping).logDet,
+	(*shaping).detSign,
+	(*shaping).lowerLU,
+	(*shaping).upperLU,
+	(*shaping).permutedLU,
+	(*shaping).cholesky,
+	(*shaping).solveLower,
+	(*shaping).solveUpper,
+	(*shaping).solveStack,
+	(*shaping).qFactor,
+	(*shaping).rFactor,
+	(*shaping).leastSquares,
+	(*shaping).eigenvalues,
+	(*shaping).eigenvectors,
+	(*shaping).singularValues,
+	(*shaping).leftVectors,
+	(*shaping).rightVectors,
+	(*shaping).pseudoInverse,
+	(*shaping).rank,
+	(*shaping).cond,
+	(*shaping).matrixPower,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -554,4 +626,28 @@ var shapingCounts = [...]struct {
 	{"Outer", 2, 0, 0},
 	{"Cross", 2, 0, 0},
 	{"BroadcastTo", 1, 2, 2},
+	{"Solve", 2, 0, 0},
+	{"Inverse", 1, 0, 0},
+	{"Det", 1, 0, 0},
+	{"LogDet", 1, 0, 0},
+	{"DetSign", 1, 0, 0},
+	{"LowerLU", 1, 0, 0},
+	{"UpperLU", 1, 0, 0},
+	{"PermutedLU", 1, 0, 0},
+	{"Cholesky", 1, 0, 0},
+	{"SolveLower", 2, 0, 0},
+	{"SolveUpper", 2, 0, 0},
+	{"SolveStack", 2, 0, 0},
+	{"QFactor", 1, 0, 0},
+	{"RFactor", 1, 0, 0},
+	{"LeastSquares", 2, 0, 0},
+	{"Eigenvalues", 1, 0, 0},
+	{"Eigenvectors", 1, 0, 0},
+	{"SingularValues", 1, 0, 0},
+	{"LeftVectors", 1, 0, 0},
+	{"RightVectors", 1, 0, 0},
+	{"PseudoInverse", 1, 0, 1},
+	{"Rank", 1, 0, 1},
+	{"Cond", 1, 0, 0},
+	{"MatrixPower", 1, 1, 1},
 }

@@ -1100,6 +1100,136 @@ func BroadcastTo[T Elem](a Operand[T], rows, cols int) *Expr[T] {
 	return &Expr[T]{shapingNode("BroadcastTo", 25, typeOf[T](), []*node{from("BroadcastTo", a)}, float64(rows), float64(cols))}
 }
 
+// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN;
+// LU tells.
+func Solve[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Solve", 26, typeOf[T](), []*node{from("Solve", a), from("Solve", b)})}
+}
+
+// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster
+// and more accurate than a product with it.
+func Inverse[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Inverse", 27, typeOf[T](), []*node{from("Inverse", a)})}
+}
+
+// Det is the determinant of a square a, 1x1. LogDet does not overflow.
+func Det[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Det", 28, typeOf[T](), []*node{from("Det", a)})}
+}
+
+// LogDet is the logarithm of the absolute value of the determinant of a square a, 1x1.
+func LogDet[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("LogDet", 29, typeOf[T](), []*node{from("LogDet", a)})}
+}
+
+// DetSign is the sign of the determinant of a square a, 1x1: 1, -1 or 0.
+func DetSign[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("DetSign", 30, typeOf[T](), []*node{from("DetSign", a)})}
+}
+
+// LowerLU is L of P * a = L * U, with partial pivoting: its diagonal is 1.
+func LowerLU[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("LowerLU", 31, typeOf[T](), []*node{from("LowerLU", a)})}
+}
+
+// UpperLU is U of P * a = L * U, with partial pivoting.
+func UpperLU[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("UpperLU", 32, typeOf[T](), []*node{from("UpperLU", a)})}
+}
+
+// PermutedLU is P * a of P * a = L * U: the rows of a in the order of the pivots.
+func PermutedLU[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("PermutedLU", 33, typeOf[T](), []*node{from("PermutedLU", a)})}
+}
+
+// Cholesky is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of
+// another matrix it has NaN or zeros on its diagonal.
+func Cholesky[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Cholesky", 34, typeOf[T](), []*node{from("Cholesky", a)})}
+}
+
+// SolveLower is the solution x of t * x = b for a lower triangular t, whose lower triangle is read.
+func SolveLower[T Elem](t, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SolveLower", 35, typeOf[T](), []*node{from("SolveLower", t), from("SolveLower", b)})}
+}
+
+// SolveUpper is the solution x of t * x = b for an upper triangular t, whose upper triangle is read.
+func SolveUpper[T Elem](t, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SolveUpper", 36, typeOf[T](), []*node{from("SolveUpper", t), from("SolveUpper", b)})}
+}
+
+// SolveStack is the solutions of small systems: a is square matrices below each other, b their right sides. One launch
+// solves them all.
+func SolveStack[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SolveStack", 37, typeOf[T](), []*node{from("SolveStack", a), from("SolveStack", b)})}
+}
+
+// QFactor is Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
+func QFactor[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("QFactor", 38, typeOf[T](), []*node{from("QFactor", a)})}
+}
+
+// RFactor is R of a = Q * R, upper triangular.
+func RFactor[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("RFactor", 39, typeOf[T](), []*node{from("RFactor", a)})}
+}
+
+// LeastSquares is the x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has
+// more columns than rows. The rank of a is its smaller dimension; PseudoInverse takes any.
+func LeastSquares[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("LeastSquares", 40, typeOf[T](), []*node{from("LeastSquares", a), from("LeastSquares", b)})}
+}
+
+// Eigenvalues is the eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi
+// rotations.
+func Eigenvalues[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Eigenvalues", 41, typeOf[T](), []*node{from("Eigenvalues", a)})}
+}
+
+// Eigenvectors has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues.
+func Eigenvectors[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Eigenvectors", 42, typeOf[T](), []*node{from("Eigenvectors", a)})}
+}
+
+// SingularValues is the singular values of a as a row in descending order, by one-sided Jacobi rotations.
+func SingularValues[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SingularValues", 43, typeOf[T](), []*node{from("SingularValues", a)})}
+}
+
+// LeftVectors is U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular
+// values.
+func LeftVectors[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("LeftVectors", 44, typeOf[T](), []*node{from("LeftVectors", a)})}
+}
+
+// RightVectors is V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular
+// values.
+func RightVectors[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("RightVectors", 45, typeOf[T](), []*node{from("RightVectors", a)})}
+}
+
+// PseudoInverse is the Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a
+// tolerance of 0 is the larger dimension times 2^-23.
+func PseudoInverse[T Elem](a Operand[T], tolerance float64) *Expr[T] {
+	return &Expr[T]{shapingNode("PseudoInverse", 46, typeOf[T](), []*node{from("PseudoInverse", a)}, float64(tolerance))}
+}
+
+// Rank is the number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger
+// dimension times 2^-23.
+func Rank[T Elem](a Operand[T], tolerance float64) *Expr[T] {
+	return &Expr[T]{shapingNode("Rank", 47, typeOf[T](), []*node{from("Rank", a)}, float64(tolerance))}
+}
+
+// Cond is the condition of a, its largest singular value by its smallest, 1x1.
+func Cond[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Cond", 48, typeOf[T](), []*node{from("Cond", a)})}
+}
+
+// MatrixPower is the product of k square matrices a, of its inverse for negative k.
+func MatrixPower[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("MatrixPower", 49, typeOf[T](), []*node{from("MatrixPower", a)}, float64(k))}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

@@ -653,6 +653,88 @@ func (a *Expr[T]) Cross(b Operand[T]) *Expr[T] { return Cross(a, b) }
 // BroadcastTo is a stretched to rows x cols where it has one row or column.
 func (a *Expr[T]) BroadcastTo(rows int, cols int) *Expr[T] { return BroadcastTo(a, rows, cols) }
 
+// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN;
+// LU tells.
+func (a *Expr[T]) Solve(b Operand[T]) *Expr[T] { return Solve(a, b) }
+
+// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster
+// and more accurate than a product with it.
+func (a *Expr[T]) Inverse() *Expr[T] { return Inverse(a) }
+
+// Det is the determinant of a square a, 1x1. LogDet does not overflow.
+func (a *Expr[T]) Det() *Expr[T] { return Det(a) }
+
+// LogDet is the logarithm of the absolute value of the determinant of a square a, 1x1.
+func (a *Expr[T]) LogDet() *Expr[T] { return LogDet(a) }
+
+// DetSign is the sign of the determinant of a square a, 1x1: 1, -1 or 0.
+func (a *Expr[T]) DetSign() *Expr[T] { return DetSign(a) }
+
+// LowerLU is L of P * a = L * U, with partial pivoting: its diagonal is 1.
+func (a *Expr[T]) LowerLU() *Expr[T] { return LowerLU(a) }
+
+// UpperLU is U of P * a = L * U, with partial pivoting.
+func (a *Expr[T]) UpperLU() *Expr[T] { return UpperLU(a) }
+
+// PermutedLU is P * a of P * a = L * U: the rows of a in the order of the pivots.
+func (a *Expr[T]) PermutedLU() *Expr[T] { return PermutedLU(a) }
+
+// Cholesky is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of
+// another matrix it has NaN or zeros on its diagonal.
+func (a *Expr[T]) Cholesky() *Expr[T] { return Cholesky(a) }
+
+// SolveLower is the solution x of t * x = b for a lower triangular t, whose lower triangle is read.
+func (t *Expr[T]) SolveLower(b Operand[T]) *Expr[T] { return SolveLower(t, b) }
+
+// SolveUpper is the solution x of t * x = b for an upper triangular t, whose upper triangle is read.
+func (t *Expr[T]) SolveUpper(b Operand[T]) *Expr[T] { return SolveUpper(t, b) }
+
+// SolveStack is the solutions of small systems: a is square matrices below each other, b their right sides. One launch
+// solves them all.
+func (a *Expr[T]) SolveStack(b Operand[T]) *Expr[T] { return SolveStack(a, b) }
+
+// QFactor is Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
+func (a *Expr[T]) QFactor() *Expr[T] { return QFactor(a) }
+
+// RFactor is R of a = Q * R, upper triangular.
+func (a *Expr[T]) RFactor() *Expr[T] { return RFactor(a) }
+
+// LeastSquares is the x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has
+// more columns than rows. The rank of a is its smaller dimension; PseudoInverse takes any.
+func (a *Expr[T]) LeastSquares(b Operand[T]) *Expr[T] { return LeastSquares(a, b) }
+
+// Eigenvalues is the eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi
+// rotations.
+func (a *Expr[T]) Eigenvalues() *Expr[T] { return Eigenvalues(a) }
+
+// Eigenvectors has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues.
+func (a *Expr[T]) Eigenvectors() *Expr[T] { return Eigenvectors(a) }
+
+// SingularValues is the singular values of a as a row in descending order, by one-sided Jacobi rotations.
+func (a *Expr[T]) SingularValues() *Expr[T] { return SingularValues(a) }
+
+// LeftVectors is U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular
+// values.
+func (a *Expr[T]) LeftVectors() *Expr[T] { return LeftVectors(a) }
+
+// RightVectors is V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular
+// values.
+func (a *Expr[T]) RightVectors() *Expr[T] { return RightVectors(a) }
+
+// PseudoInverse is the Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a
+// tolerance of 0 is the larger dimension times 2^-23.
+func (a *Expr[T]) PseudoInverse(tolerance float64) *Expr[T] { return PseudoInverse(a, tolerance) }
+
+// Rank is the number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger
+// dimension times 2^-23.
+func (a *Expr[T]) Rank(tolerance float64) *Expr[T] { return Rank(a, tolerance) }
+
+// Cond is the condition of a, its largest singular value by its smallest, 1x1.
+func (a *Expr[T]) Cond() *Expr[T] { return Cond(a) }
+
+// MatrixPower is the product of k square matrices a, of its inverse for negative k.
+func (a *Expr[T]) MatrixPower(k int) *Expr[T] { return MatrixPower(a, k) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

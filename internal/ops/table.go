@@ -448,6 +448,7 @@ var Table = slices.Concat(
 	reductions,
 	sorts,
 	shapings,
+	decompositions,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},

@@ -50,5 +50,12 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   roll(A,rows,cols) pad(A,top,bottom,left,right,[value])
   reshape(A,rows,cols) takerows(A,ROWS) takecols(A,COLS)
   kron(A,B) khatrirao(A,B) outer(A,B) cross(A,B)
-  broadcastto(A,rows,cols)                                        that make or shape matrices; numbers in [] may be left out
+  broadcastto(A,rows,cols) solve(A,B) inv(A) inverse(A) det(A)
+  logdet(A) detsign(A) lowerlu(A) upperlu(A) permutedlu(A)
+  cholesky(A) solvelower(T,B) solveupper(T,B) solvestack(A,B)
+  qfactor(A) qr_q(A) rfactor(A) qr_r(A) lstsq(A,B)
+  leastsquares(A,B) eigenvalues(A) eigvalsh(A) eigenvectors(A)
+  eigh(A) singularvalues(A) svdvals(A) leftvectors(A) svd_u(A)
+  rightvectors(A) svd_v(A) pinv(A,[tolerance])
+  rank(A,[tolerance]) cond(A) matrixpower(A,k) matpow(A,k)        that make or shape matrices; numbers in [] may be left out
 `

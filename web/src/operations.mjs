@@ -266,6 +266,38 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cross(b) { return shaped(this, 'cross', Shaping.Cross, [b], [], (a, _b) => [a.rows, 3]); }
   /** @param {unknown} rows @param {unknown} cols */
   broadcastTo(rows, cols) { return shaped(this, 'broadcastTo', Shaping.BroadcastTo, [], [rows, cols], (_a, rows, cols) => [rows, cols]); }
+  /** @param {unknown} b */
+  solve(b) { return shaped(this, 'solve', Shaping.Solve, [b], [], (_a, b) => [b.rows, b.cols]); }
+  inv() { return shaped(this, 'inv', Shaping.Inverse, [], [], (a) => [a.rows, a.cols]); }
+  det() { return shaped(this, 'det', Shaping.Det, [], [], (_a) => [1, 1]); }
+  logDet() { return shaped(this, 'logDet', Shaping.LogDet, [], [], (_a) => [1, 1]); }
+  detSign() { return shaped(this, 'detSign', Shaping.DetSign, [], [], (_a) => [1, 1]); }
+  lowerLU() { return shaped(this, 'lowerLU', Shaping.LowerLU, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  upperLU() { return shaped(this, 'upperLU', Shaping.UpperLU, [], [], (a) => [Math.min(a.rows, a.cols), a.cols]); }
+  permutedLU() { return shaped(this, 'permutedLU', Shaping.PermutedLU, [], [], (a) => [a.rows, a.cols]); }
+  cholesky() { return shaped(this, 'cholesky', Shaping.Cholesky, [], [], (a) => [a.rows, a.cols]); }
+  /** @param {unknown} b */
+  solveLower(b) { return shaped(this, 'solveLower', Shaping.SolveLower, [b], [], (_t, b) => [b.rows, b.cols]); }
+  /** @param {unknown} b */
+  solveUpper(b) { return shaped(this, 'solveUpper', Shaping.SolveUpper, [b], [], (_t, b) => [b.rows, b.cols]); }
+  /** @param {unknown} b */
+  solveStack(b) { return shaped(this, 'solveStack', Shaping.SolveStack, [b], [], (_a, b) => [b.rows, b.cols]); }
+  qFactor() { return shaped(this, 'qFactor', Shaping.QFactor, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  rFactor() { return shaped(this, 'rFactor', Shaping.RFactor, [], [], (a) => [Math.min(a.rows, a.cols), a.cols]); }
+  /** @param {unknown} b */
+  lstsq(b) { return shaped(this, 'lstsq', Shaping.LeastSquares, [b], [], (a, b) => [a.cols, b.cols]); }
+  eigenvalues() { return shaped(this, 'eigenvalues', Shaping.Eigenvalues, [], [], (a) => [1, a.cols]); }
+  eigenvectors() { return shaped(this, 'eigenvectors', Shaping.Eigenvectors, [], [], (a) => [a.rows, a.cols]); }
+  singularValues() { return shaped(this, 'singularValues', Shaping.SingularValues, [], [], (a) => [1, Math.min(a.rows, a.cols)]); }
+  leftVectors() { return shaped(this, 'leftVectors', Shaping.LeftVectors, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  rightVectors() { return shaped(this, 'rightVectors', Shaping.RightVectors, [], [], (a) => [a.cols, Math.min(a.rows, a.cols)]); }
+  /** @param {unknown} tolerance */
+  pinv(tolerance) { return shaped(this, 'pinv', Shaping.PseudoInverse, [], [tolerance], (a, _tolerance) => [a.cols, a.rows]); }
+  /** @param {unknown} tolerance */
+  rank(tolerance) { return shaped(this, 'rank', Shaping.Rank, [], [tolerance], (_a, _tolerance) => [1, 1]); }
+  cond() { return shaped(this, 'cond', Shaping.Cond, [], [], (_a) => [1, 1]); }
+  /** @param {unknown} k */
+  matrixPower(k) { return shaped(this, 'matrixPower', Shaping.MatrixPower, [], [k], (a, _k) => [a.rows, a.cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -603,6 +635,54 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   cross(a, b) { return of(this, 'cross', a).cross(b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
   broadcastTo(a, rows, cols) { return of(this, 'broadcastTo', a).broadcastTo(rows, cols); }
+  /** @param {unknown} a @param {unknown} b */
+  solve(a, b) { return of(this, 'solve', a).solve(b); }
+  /** @param {unknown} a */
+  inv(a) { return of(this, 'inv', a).inv(); }
+  /** @param {unknown} a */
+  det(a) { return of(this, 'det', a).det(); }
+  /** @param {unknown} a */
+  logDet(a) { return of(this, 'logDet', a).logDet(); }
+  /** @param {unknown} a */
+  detSign(a) { return of(this, 'detSign', a).detSign(); }
+  /** @param {unknown} a */
+  lowerLU(a) { return of(this, 'lowerLU', a).lowerLU(); }
+  /** @param {unknown} a */
+  upperLU(a) { return of(this, 'upperLU', a).upperLU(); }
+  /** @param {unknown} a */
+  permutedLU(a) { return of(this, 'permutedLU', a).permutedLU(); }
+  /** @param {unknown} a */
+  cholesky(a) { return of(this, 'cholesky', a).cholesky(); }
+  /** @param {unknown} t @param {unknown} b */
+  solveLower(t, b) { return of(this, 'solveLower', a).solveLower(b); }
+  /** @param {unknown} t @param {unknown} b */
+  solveUpper(t, b) { return of(this, 'solveUpper', a).solveUpper(b); }
+  /** @param {unknown} a @param {unknown} b */
+  solveStack(a, b) { return of(this, 'solveStack', a).solveStack(b); }
+  /** @param {unknown} a */
+  qFactor(a) { return of(this, 'qFactor', a).qFactor(); }
+  /** @param {unknown} a */
+  rFactor(a) { return of(this, 'rFactor', a).rFactor(); }
+  /** @param {unknown} a @param {unknown} b */
+  lstsq(a, b) { return of(this, 'lstsq', a).lstsq(b); }
+  /** @param {unknown} a */
+  eigenvalues(a) { return of(this, 'eigenvalues', a).eigenvalues(); }
+  /** @param {unknown} a */
+  eigenvectors(a) { return of(this, 'eigenvectors', a).eigenvectors(); }
+  /** @param {unknown} a */
+  singularValues(a) { return of(this, 'singularValues', a).singularValues(); }
+  /** @param {unknown} a */
+  leftVectors(a) { return of(this, 'leftVectors', a).leftVectors(); }
+  /** @param {unknown} a */
+  rightVectors(a) { return of(this, 'rightVectors', a).rightVectors(); }
+  /** @param {unknown} a @param {unknown} tolerance */
+  pinv(a, tolerance) { return of(this, 'pinv', a).pinv(tolerance); }
+  /** @param {unknown} a @param {unknown} tolerance */
+  rank(a, tolerance) { return of(this, 'rank', a).rank(tolerance); }
+  /** @param {unknown} a */
+  cond(a) { return of(this, 'cond', a).cond(); }
+  /** @param {unknown} a @param {unknown} k */
+  matrixPower(a, k) { return of(this, 'matrixPower', a).matrixPower(k); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

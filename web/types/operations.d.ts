@@ -370,6 +370,72 @@ export interface ExprOperations {
   cross(b: Expr): Expr;
   /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
   broadcastTo(rows: number, cols: number): Expr;
+  /** The solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN; LU tells. */
+  solve(b: Expr): Expr;
+  /**
+   * The inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster and more
+   * accurate than a product with it.
+   */
+  inv(): Expr;
+  /** The determinant of a square a, 1x1. LogDet does not overflow. */
+  det(): Expr;
+  /** The logarithm of the absolute value of the determinant of a square a, 1x1. */
+  logDet(): Expr;
+  /** The sign of the determinant of a square a, 1x1: 1, -1 or 0. */
+  detSign(): Expr;
+  /** L of P * a = L * U, with partial pivoting: its diagonal is 1. */
+  lowerLU(): Expr;
+  /** U of P * a = L * U, with partial pivoting. */
+  upperLU(): Expr;
+  /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
+  permutedLU(): Expr;
+  /**
+   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of another
+   * matrix it has NaN or zeros on its diagonal.
+   */
+  cholesky(): Expr;
+  /** The solution x of t * x = b for a lower triangular t, whose lower triangle is read. */
+  solveLower(b: Expr): Expr;
+  /** The solution x of t * x = b for an upper triangular t, whose upper triangle is read. */
+  solveUpper(b: Expr): Expr;
+  /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
+  solveStack(b: Expr): Expr;
+  /** Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a. */
+  qFactor(): Expr;
+  /** R of a = Q * R, upper triangular. */
+  rFactor(): Expr;
+  /**
+   * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
+   * than rows. The rank of a is its smaller dimension; PseudoInverse takes any. NumPy's lstsq.
+   */
+  lstsq(b: Expr): Expr;
+  /**
+   * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
+   * NumPy's eigvalsh.
+   */
+  eigenvalues(): Expr;
+  /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
+  eigenvectors(): Expr;
+  /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
+  singularValues(): Expr;
+  /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
+  leftVectors(): Expr;
+  /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
+  rightVectors(): Expr;
+  /**
+   * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
+   * is the larger dimension times 2^-23. NumPy's pinv.
+   */
+  pinv(tolerance?: number): Expr;
+  /**
+   * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
+   * times 2^-23.
+   */
+  rank(tolerance?: number): Expr;
+  /** The condition of a, its largest singular value by its smallest, 1x1. */
+  cond(): Expr;
+  /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
+  matrixPower(k: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -767,6 +833,72 @@ export interface GpuOperations {
   cross(a: Expr, b: Expr): Expr;
   /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
   broadcastTo(a: Expr, rows: number, cols: number): Expr;
+  /** The solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN; LU tells. */
+  solve(a: Expr, b: Expr): Expr;
+  /**
+   * The inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster and more
+   * accurate than a product with it.
+   */
+  inv(a: Expr): Expr;
+  /** The determinant of a square a, 1x1. LogDet does not overflow. */
+  det(a: Expr): Expr;
+  /** The logarithm of the absolute value of the determinant of a square a, 1x1. */
+  logDet(a: Expr): Expr;
+  /** The sign of the determinant of a square a, 1x1: 1, -1 or 0. */
+  detSign(a: Expr): Expr;
+  /** L of P * a = L * U, with partial pivoting: its diagonal is 1. */
+  lowerLU(a: Expr): Expr;
+  /** U of P * a = L * U, with partial pivoting. */
+  upperLU(a: Expr): Expr;
+  /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
+  permutedLU(a: Expr): Expr;
+  /**
+   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of another
+   * matrix it has NaN or zeros on its diagonal.
+   */
+  cholesky(a: Expr): Expr;
+  /** The solution x of t * x = b for a lower triangular t, whose lower triangle is read. */
+  solveLower(t: Expr, b: Expr): Expr;
+  /** The solution x of t * x = b for an upper triangular t, whose upper triangle is read. */
+  solveUpper(t: Expr, b: Expr): Expr;
+  /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
+  solveStack(a: Expr, b: Expr): Expr;
+  /** Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a. */
+  qFactor(a: Expr): Expr;
+  /** R of a = Q * R, upper triangular. */
+  rFactor(a: Expr): Expr;
+  /**
+   * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
+   * than rows. The rank of a is its smaller dimension; PseudoInverse takes any. NumPy's lstsq.
+   */
+  lstsq(a: Expr, b: Expr): Expr;
+  /**
+   * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
+   * NumPy's eigvalsh.
+   */
+  eigenvalues(a: Expr): Expr;
+  /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
+  eigenvectors(a: Expr): Expr;
+  /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
+  singularValues(a: Expr): Expr;
+  /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
+  leftVectors(a: Expr): Expr;
+  /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
+  rightVectors(a: Expr): Expr;
+  /**
+   * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
+   * is the larger dimension times 2^-23. NumPy's pinv.
+   */
+  pinv(a: Expr, tolerance?: number): Expr;
+  /**
+   * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
+   * times 2^-23.
+   */
+  rank(a: Expr, tolerance?: number): Expr;
+  /** The condition of a, its largest singular value by its smallest, 1x1. */
+  cond(a: Expr): Expr;
+  /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
+  matrixPower(a: Expr, k: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

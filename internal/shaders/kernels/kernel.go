@@ -73,6 +73,16 @@ var (
 	sparseSumText string
 	//go:embed sparse/scatter.wgsl
 	scatterText string
+	//go:embed factor/eliminate.wgsl
+	eliminateText string
+	//go:embed factor/swap.wgsl
+	swapText string
+	//go:embed factor/invert.wgsl
+	invertText string
+	//go:embed factor/reflect.wgsl
+	reflectText string
+	//go:embed factor/rotate.wgsl
+	rotateText string
 )
 
 // form is a kernel's file.
@@ -107,6 +117,11 @@ var (
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
 	sparseScatter  = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
+	eliminateForm  = &form{"factor/eliminate", &eliminateText, "SIZE PIVOT JORDAN", 0, 12}
+	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8}
+	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8}
+	reflectForm    = &form{"factor/reflect", &reflectText, "SIZE COLS", 0, 4}
+	rotateForm     = &form{"factor/rotate", &rotateText, "EACH", 0, 12}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.
@@ -206,6 +221,8 @@ func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch {
 	case r.k.form == sparseScatter:
 		scatter(shape, r.k.params[0] == 1, storage)
+	case r.f == nil:
+		r.factor(shape, storage)
 	case r.f.Type == fuse.F32:
 		run[float32](r, shape, params, storage)
 	case r.f.Type == fuse.I32:

@@ -298,6 +298,9 @@ func (t *tree) node(n *expr.Node) error {
 	if n.Kind == expr.Sort {
 		t.put(n.Cols)
 	}
+	if n.Kind == expr.Factor {
+		t.put(int(n.Routine), n.Form.Bits(), int(n.Value))
+	}
 	if n.Kind == expr.Index {
 		t.put(n.Rows, n.Cols)
 	}

@@ -34,6 +34,7 @@ const (
 	Index                 // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
 	Gather                // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
 	Concat                // Args below each other (AxisRows) or beside each other (AxisCols)
+	Factor                // Args by a decomposition: Routine
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -42,9 +43,11 @@ type Node struct {
 	Op         fuse.Op // Map
 	Red        fuse.Reduction
 	Axis       fuse.Axis
-	Log, Hard  bool // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
-	Down       bool // Sort: the largest elements first
-	Index      bool // Sort: the indices of the elements
+	Log, Hard  bool    // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
+	Down       bool    // Sort: the largest elements first
+	Index      bool    // Sort: the indices of the elements
+	Routine    Routine // Factor
+	Form       Form    // Factor: of the triangle that is solved with
 	Type       fuse.Type
 	Rows, Cols int
 	Dev        *gpu.Device // nil: any

@@ -182,6 +182,8 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.concat(dst, n)
 	case n.Kind == expr.Sort:
 		p.sorted(dst, n)
+	case n.Kind == expr.Factor:
+		p.decompose(dst, n)
 	case n.Kind == expr.Softmax:
 		if n.Hard {
 			p.hardmax(dst, n)

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// Decompositions as expressions: a routine of the planner packs the factors of a matrix into one, of which these show parts.
+
+// real is an operand in the type that decompositions compute in.
+func (s *shaping) real(at int) *node { return expr.NewConversion(s.op, fuse.F32, s.args[at]) }
+
+// finish is a result in the operands' type.
+func (s *shaping) finish(x *node) *node {
+	if s.args[0].Type.Compute() != fuse.F32 {
+		s.fail(gpu.ErrUnsupported, "not defined for ", s.args[0].Type.String())
+		return nil
+	}
+	if x.Err != nil {
+		return x
+	}
+	return expr.NewConversion(s.op, s.args[0].Type, x)
+}
+
+func (s *shaping) routine(r expr.Routine, form expr.Form, count int, args ...*node) *node {
+	return expr.NewFactor(s.op, r, form, count, args...)
+}
+
+// part is rows x cols elements of x, from (i, j) on.
+func (s *shaping) part(x *node, i, j, rows, cols int) *node {
+	if x.Err != nil {
+		return x
+	}
+	r, c := s.at(rows, cols)
+	return s.gather(x, s.plus(r, i), s.plus(c, j))
+}
+
+// float is a number of the type that decompositions compute in.
+func (s *shaping) float(v float64) *node { return expr.Number(fuse.F32, 1, 1, v) }
+
+// whether is a number where a condition of whole numbers holds, and another elsewhere.
+func (s *shaping) whether(cond *node, a, b float64) *node {
+	return s.where(cond, s.float(a), s.float(b))
+}
+
+func (s *shaping) fold(r fuse.Reduction, a *node) *node {
+	return expr.NewReduction(s.op, r, fuse.AxisAll, 0, a)
+}
+
+// square checks that an operand is square.
+func (s *shaping) square(at int) bool {
+	if a := s.args[at]; a.Rows != a.Cols && s.err == nil {
+		s.err = expr.ErrorNotSquare(s.op, a.Shape())
+	}
+	return s.err == nil
+}
+
+// solve packs the factors of a first: its right sides are solved for by substitution.
+func (s *shaping) solve() *node {
+	if !s.square(0) {
+		return nil
+	}
+	return s.finish(s.solved(s.real(0), s.real(1)))
+}
+
+func (s *shaping) solved(a, b *node) *node {
+	if b.Err == nil && a.Err == nil && a.Rows != b.Rows {
+		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
+		return nil
+	}
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, a)
+	return s.routine(expr.RoutineLUSolve, expr.Form{}, 1, lu, b)
+}
+
+func (s *shaping) inverse() *node {
+	if !s.square(0) {
+		return nil
+	}
+	return s.finish(s.inverted(s.real(0)))
+}
+
+func (s *shaping) inverted(a *node) *node {
+	i, j := s.at(a.Rows, a.Rows)
+	return s.solved(a, expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j)))
+}
+
+// pivots are the diagonal of U, and whether each row was exchanged: the sign of the determinant.
+func (s *shaping) pivots() (diagonal, sign *node) {
+	if !s.square(0) {
+		return expr.Failed(s.err), expr.Failed(s.err)
+	}
+	n := s.args[0].Rows
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	if lu.Err != nil {
+		return lu, lu
+	}
+	_, j := s.at(1, n)
+	diagonal = s.gather(lu, j, j)
+	moved := s.apply(fuse.OpNe, s.gather(lu, j, s.n(n)), expr.NewConversion(s.op, fuse.F32, j))
+	return diagonal, s.fold(fuse.ReduceProd, s.apply(fuse.OpSub, s.float(1), s.apply(fuse.OpMul, s.float(2), moved)))
+}
+
+func (s *shaping) det() *node {
+	diagonal, sign := s.pivots()
+	return s.finish(s.apply(fuse.OpMul, s.fold(fuse.ReduceProd, diagonal), sign))
+}
+
+func (s *shaping) logDet() *node {
+	diagonal, _ := s.pivots()
+	return s.finish(s.fold(fuse.ReduceSum, s.apply(fuse.OpLog, s.apply(fuse.OpAbs, diagonal))))
+}
+
+func (s *shaping) detSign() *node {
+	diagonal, sign := s.pivots()
+	return s.finish(s.apply(fuse.OpMul, s.fold(fuse.ReduceProd, s.apply(fuse.OpSign, diagonal)), sign))
+}
+
+func (s *shaping) lowerLU() *node {
+	a := s.args[0]
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	i, j := s.at(a.Rows, min(a.Rows, a.Cols))
+	below := s.where(s.apply(fuse.OpGt, i, j), s.gather(lu, i, j), s.float(0))
+	return s.finish(s.where(s.apply(fuse.OpEq, i, j), s.float(1), below))
+}
+
+func (s *shaping) upperLU() *node {
+	a := s.args[0]
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	i, j := s.at(min(a.Rows, a.Cols), a.Cols)
+	return s.finish(s.where(s.apply(fuse.OpLe, i, j), s.gather(lu, i, j), s.float(0)))
+}
+
+// permutedLU exchanges the rows as the elimination did.
+func (s *shaping) permutedLU() *node {
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	return s.finish(s.routine(expr.RoutinePermute, expr.Form{}, 1, lu, s.real(0)))
+}
+
+func (s *shaping) cholesky() *node {
+	return s.finish(s.routine(expr.RoutineCholesky, expr.Form{}, 1, s.real(0)))
+}
+
+func (s *shaping) solveLower() *node {
+	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{}, 1, s.real(0), s.real(1)))
+}
+
+func (s *shaping) solveUpper() *node {
+	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.real(0), s.real(1)))
+}
+
+func (s *shaping) solveStack() *node {
+	a := s.args[0]
+	return s.finish(s.routine(expr.RoutineSolve, expr.Form{}, a.Rows/max(a.Cols, 1), s.real(0), s.real(1)))
+}
+
+func (s *shaping) qFactor() *node {
+	a := s.args[0]
+	qr := s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0))
+	i, j := s.at(a.Rows, min(a.Rows, a.Cols))
+	one := expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j))
+	return s.finish(s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, one))
+}
+
+func (s *shaping) rFactor() *node {
+	return s.finish(s.upper(s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0))))
+}
+
+// upper is the upper triangle of a packed QR.
+func (s *shaping) upper(qr *node) *node {
+	if qr.Err != nil {
+		return qr
+	}
+	i, j := s.at(min(qr.Rows, qr.Cols), qr.Cols)
+	return s.where(s.apply(fuse.OpLe, i, j), s.gather(qr, i, j), s.float(0))
+}
+
+// leastSquares is R^-1 Q^T b, and of the transpose of a wide matrix Q R^-T b.
+func (s *shaping) leastSquares() *node {
+	a, b := s.real(0), s.real(1)
+	if a.Err == nil && b.Err == nil && a.Rows != b.Rows {
+		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
+		return nil
+	}
+	if a.Rows < a.Cols {
+		qr := s.routine(expr.RoutineQR, expr.Form{}, 1, expr.NewTranspose(s.op, a))
+		x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, 0, a.Rows, a.Rows), b)
+		return s.finish(s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, 0, a.Cols, b.Cols)))
+	}
+	qr := s.routine(expr.RoutineQR, expr.Form{}, 1, a)
+	y := s.routine(expr.RoutineQMul, expr.Form{Turned: true}, 1, qr, b)
+	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, 0, a.Cols, a.Cols), s.part(y, 0, 0, a.Cols, b.Cols)))
+}
+
+func (s *shaping) eigenvalues() *node {
+	n := s.args[0].Rows
+	e := s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))
+	_, j := s.at(1, n)
+	return s.finish(s.gather(e, j, s.n(n)))
+}
+
+func (s *shaping) eigenvectors() *node {
+	n := s.args[0].Rows
+	e := s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))
+	i, j := s.at(n, n)
+	return s.finish(s.gather(e, j, i))
+}
+
+// singular is the packed singular value decomposition, of the transpose if a is wide.
+func (s *shaping) singular() (packed *node, turned bool) {
+	a := s.real(0)
+	if turned = a.Rows < a.Cols; turned {
+		a = expr.NewTranspose(s.op, a)
+	}
+	return s.routine(expr.RoutineSVD, expr.Form{}, 1, a), turned
+}
+
+// values are the singular values as a row, of the packed decomposition.
+func (s *shaping) values(packed *node) *node {
+	if packed.Err != nil {
+		return packed
+	}
+	_, j := s.at(1, packed.Rows)
+	return s.gather(packed, j, s.n(packed.Cols-1))
+}
+
+func (s *shaping) singularValues() *node {
+	packed, _ := s.singular()
+	return s.finish(s.values(packed))
+}
+
+// vectors are the left or the right vectors as columns.
+func (s *shaping) vectors(packed *node, turned, right bool) *node {
+	a := s.args[0]
+	if packed.Err != nil {
+		return packed
+	}
+	rows, other := a.Rows, a.Cols
+	if right {
+		rows, other = other, rows
+	}
+	first := 0
+	if right != turned { // behind the others
+		first = other
+	}
+	i, j := s.at(rows, packed.Rows)
+	return s.gather(packed, j, s.plus(i, first))
+}
+
+func (s *shaping) leftVectors() *node {
+	packed, turned := s.singular()
+	return s.finish(s.vectors(packed, turned, false))
+}
+
+func (s *shaping) rightVectors() *node {
+	packed, turned := s.singular()
+	return s.finish(s.vectors(packed, turned, true))
+}
+
+// significant reports which singular values are above the tolerance.
+func (s *shaping) significant(values *node) *node {
+	a := s.args[0]
+	tolerance := s.number(0, 0)
+	if !(tolerance >= 0) || tolerance > math.MaxFloat32 {
+		s.fail(gpu.ErrInvalid, "a tolerance of ", text(tolerance))
+	}
+	if tolerance == 0 {
+		tolerance = float64(max(a.Rows, a.Cols)) / (1 << 23)
+	}
+	largest := s.part(values, 0, 0, 1, 1)
+	return s.apply(fuse.OpGt, values, s.apply(fuse.OpMul, largest, s.float(tolerance)))
+}
+
+func (s *shaping) pseudoInverse() *node {
+	packed, turned := s.singular()
+	values := s.values(packed)
+	if packed.Err != nil || packed.Rows == 0 {
+		return s.finish(firstNode(packed, fillNode(s.args[0].Cols, s.args[0].Rows, s.float(0))))
+	}
+	inverse := s.apply(fuse.OpWhere, s.significant(values), s.apply(fuse.OpRecip, values), s.float(0))
+	right := s.apply(fuse.OpMul, s.vectors(packed, turned, true), inverse)
+	return s.finish(expr.NewProduct(s.op, right, expr.NewTranspose(s.op, s.vectors(packed, turned, false))))
+}
+
+// firstNode is the first node if it failed, and the second one else.
+func firstNode(a, b *node) *node {
+	if a.Err != nil {
+		return a
+	}
+	return b
+}
+
+func (s *shaping) rank() *node {
+	packed, _ := s.singular()
+	if packed.Err != nil || packed.Rows == 0 {
+		return s.finish(firstNode(packed, s.float(0)))
+	}
+	return s.finish(s.fold(fuse.ReduceSum, s.significant(s.values(packed))))
+}
+
+func (s *shaping) cond() *node {
+	packed, _ := s.singular()
+	values := s.values(packed)
+	if packed.Err != nil || packed.Rows == 0 {
+		return s.finish(firstNode(packed, s.float(0)))
+	}
+	return s.finish(s.apply(fuse.OpDiv, s.part(values, 0, 0, 1, 1), s.part(values, 0, packed.Rows-1, 1, 1)))
+}
+
+// matrixPower multiplies the squares that the bits of the exponent name.
+func (s *shaping) matrixPower() *node {
+	k := s.whole(0, 1)
+	if !s.square(0) {
+		return nil
+	}
+	a := s.args[0]
+	switch {
+	case k > math.MaxInt32 || k < -math.MaxInt32:
+		s.fail(gpu.ErrLimit, "the power ", itoa(k))
+		return nil
+	case k < 0:
+		if a, k = s.inverse(), -k; s.err != nil {
+			return nil
+		}
+	case k == 0:
+		i, j := s.at(a.Rows, a.Cols)
+		return expr.NewConversion(s.op, a.Type, s.apply(fuse.OpEq, i, j))
+	}
+	var product *node
+	for ; ; a = expr.NewProduct(s.op, a, a) {
+		if k&1 == 1 && product == nil {
+			product = a
+		} else if k&1 == 1 {
+			product = expr.NewProduct(s.op, product, a)
+		}
+		if k >>= 1; k == 0 {
+			return product
+		}
+	}
+}

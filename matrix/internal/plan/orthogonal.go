@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math/bits"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// reflect is the QR factorisation of w in place, by blocks of Householder reflections.
+func (p *planner) reflect(w Operand) {
+	cols := p.Device.ReflectCols(w.Rows)
+	if cols == 0 {
+		p.tooMuch("QR", "columns of ", w.Shape().String())
+		return
+	}
+	q := p.newReflections(w, cols)
+	for k := 0; k < q.rank && p.err == nil; k += cols {
+		e := min(k+cols, q.rank)
+		l := kernels.Reflect(p.Device.Device, w.Rows-k, e-k, cols, w.Stride, w.Offset+k*w.Stride+k)
+		p.bare(l, w, []int{kernels.ReflectOffset})
+		if e < w.Cols {
+			q.apply(w.part(block{k, w.Rows, e, w.Cols}), k, true)
+		}
+	}
+}
+
+// applyQ multiplies x by the Q of a packed QR, or with transposed by its transpose, in place.
+func (p *planner) applyQ(qr, x Operand, transposed bool) {
+	q := p.newReflections(qr, kernels.FactorBlock)
+	for at := 0; at < q.rank; at += q.cols {
+		k := at
+		if !transposed {
+			k = (q.rank - 1 - at) / q.cols * q.cols
+		}
+		q.apply(x.part(block{k, x.Rows, 0, x.Cols}), k, transposed)
+	}
+}
+
+// reflections are those of a packed QR, taken together in blocks: the product of the reflections of a block is I - V T V^T, where V
+// has their vectors, and T is the inverse of the upper triangle of V^T V with half its diagonal (Puglisi 1992; Joffrain et al.,
+// ACM TOMS 32(2), 2006).
+type reflections struct {
+	p          *planner
+	qr         Operand
+	rank, cols int
+	vectors    Operand
+	triangle   Operand
+	inverse    Operand
+}
+
+func (p *planner) newReflections(qr Operand, cols int) *reflections {
+	return &reflections{
+		p: p, qr: qr, rank: min(qr.Rows, qr.Cols), cols: cols,
+		vectors: p.work(qr.Rows, cols, nil), triangle: p.work(cols, cols, nil), inverse: p.work(cols, kernels.FactorBlock, nil),
+	}
+}
+
+// apply multiplies rows from k on by the block that begins at column k, or its transpose.
+func (q *reflections) apply(x Operand, k int, transposed bool) {
+	p, e := q.p, min(k+q.cols, q.rank)
+	rows, cols := q.qr.Rows-k, e-k
+	v := q.vectors.part(block{0, rows, 0, cols})
+	i, j := places(rows, cols)
+	below := where(apply(fuse.OpGt, i, j), p.leaf(q.qr.part(block{k, q.qr.Rows, k, e})), number(fuse.F32, 0))
+	p.evaluate(v, where(apply(fuse.OpEq, i, j), number(fuse.F32, 1), below))
+	vectors := p.leaf(v)
+	t := q.triangle.part(block{0, cols, 0, cols})
+	i, j = places(cols, cols)
+	half := where(apply(fuse.OpEq, i, j), number(fuse.F32, 0.5), number(fuse.F32, 1))
+	p.evaluate(t, apply(fuse.OpMul, p.times(turned(vectors), vectors), half))
+	inverse := q.inverse.part(block{0, cols, 0, cols})
+	p.invert(inverse, t, expr.Form{Upper: true})
+	factor := p.leaf(inverse)
+	if transposed {
+		factor = turned(factor)
+	}
+	p.subtract(x, vectors, p.times(factor, p.times(turned(vectors), p.leaf(x))))
+}
+
+// jacobi makes the rows of w orthogonal in their first inner elements, and applies the same to so many columns. The last row of w
+// takes the marks.
+func (p *planner) jacobi(w Operand, inner, cols int) {
+	marks := w.part(block{w.Rows - 1, w.Rows, 0, w.Cols})
+	p.evaluate(marks, fill(marks, 0))
+	r := kernels.Rotate{
+		Rows: w.Rows - 1, Cols: cols, Inner: inner, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset,
+		Each: p.Device.RotateEach(cols),
+	}
+	if r.Each == 0 {
+		p.tooMuch("SVD", "rows of ", w.Shape().String())
+		return
+	}
+	rounds := r.Rounds()
+	for r.Sweep = range jacobiSweeps(r.Rows) {
+		for r.Round = range rounds {
+			p.bare(r.Launch(), w, kernels.RotatePlaces)
+		}
+	}
+}
+
+// jacobiSweeps is how many sweeps of rotations rows take at most: they converge quadratically once they are near, which takes some
+// sweeps more the more rows there are.
+func jacobiSweeps(rows int) int { return min(8+bits.Len(uint(rows)), marksMost) }
+
+// marksMost is how many elements a row of marks has at least.
+const marksMost = 24
+
+// eigen finds the eigenvalues and vectors of a symmetric matrix: those of the matrix shifted so far that it is positive definite,
+// whose singular vectors they are. The values are the Rayleigh quotients.
+func (p *planner) eigen(dst Operand, a *expr.Node) {
+	n := a.Rows
+	whole := p.work(n, n, p.mirrored(a))
+	sums := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpAbs, p.leaf(whole)))
+	norm := p.leaf(p.materialise(expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)))
+	scale := where32(apply(fuse.OpGt, norm, number(fuse.F32, 0)), norm, number(fuse.F32, 1))
+	i, j := places(n, n)
+	shift := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1.0625), number(fuse.F32, 0))
+	w := p.work(n+1, max(n, marksMost), nil)
+	vectors := w.part(block{0, n, 0, n})
+	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, p.leaf(whole), scale), shift))
+	p.jacobi(w, n, n)
+	unit := apply(fuse.OpDiv, p.leaf(vectors), lengths(p.leaf(vectors)))
+	v := p.leaf(p.materialise(unit))
+	values := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpMul, p.times(v, p.leaf(whole)), v))
+	values = p.leaf(p.materialise(values))
+	order := turned(p.leaf(p.materialise(expr.NewSort("Eigen", false, true, -1, turned(values)))))
+	_, j = places(1, n)
+	p.evaluate(dst.part(block{0, n, 0, n}), expr.NewGather("Eigen", v, order, j))
+	p.evaluate(dst.part(block{0, n, n, n + 1}), expr.NewGather("Eigen", values, order, number(fuse.I32, 0)))
+}
+
+// lengths are the norms of rows.
+func lengths(a *expr.Node) *expr.Node {
+	return expr.NewReduction("Norm2", fuse.ReduceNorm2, fuse.AxisRows, 1, apply(fuse.OpSquare, a))
+}
+
+// where32 is where for a condition of the operands' own type.
+func where32(cond, a, b *expr.Node) *expr.Node { return apply(fuse.OpWhere, cond, a, b) }
+
+// singular is the singular value decomposition by one-sided Jacobi rotations: of the columns of a, which are the rows of w, and of
+// those of the identity beside them, which become the right vectors. The left vectors are the Q of the columns that are left, so
+// that they are orthonormal where singular values are 0, too.
+func (p *planner) singular(dst Operand, a *expr.Node) {
+	m, n := a.Rows, a.Cols
+	whole := p.leaf(p.materialise(a))
+	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, expr.NewConversion("SVD", fuse.F32, whole)))
+	top = p.leaf(p.materialise(top))
+	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
+	w := p.work(n+1, max(m+n, marksMost), nil)
+	p.evaluate(w.part(block{0, n, 0, m}), apply(fuse.OpDiv, turned(expr.NewConversion("SVD", fuse.F32, whole)), scale))
+	i, j := places(n, n)
+	p.evaluate(w.part(block{0, n, m, m + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
+	p.jacobi(w, m, m+n)
+	columns := p.leaf(w.part(block{0, n, 0, m}))
+	values := p.leaf(p.materialise(lengths(columns)))
+	order := p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
+	_, along := places(1, n)
+	right := expr.NewGather("SVD", p.leaf(w.part(block{0, n, m, m + n})), order, along)
+	p.evaluate(dst.part(block{0, n, m, m + n}), right)
+	sorted := expr.NewGather("SVD", values, order, number(fuse.I32, 0))
+	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, sorted, scale))
+	_, along = places(1, m)
+	p.leftVectors(dst.part(block{0, n, 0, m}), expr.NewGather("SVD", columns, order, along))
+}
+
+// leftVectors orthonormalises rows, the first of which are orthogonal: they are the Q of the QR factorisation of the transpose,
+// with the signs of R's diagonal.
+func (p *planner) leftVectors(dst Operand, rows *expr.Node) {
+	n, m := dst.Rows, dst.Cols
+	qr := p.work(m, n, turned(rows))
+	p.reflect(qr)
+	i, j := places(m, n)
+	diagonal := expr.NewGather("SVD", p.leaf(qr), j, j)
+	sign := where32(apply(fuse.OpLt, diagonal, number(fuse.F32, 0)), number(fuse.F32, -1), number(fuse.F32, 1))
+	u := p.work(m, n, where(apply(fuse.OpEq, i, j), sign, number(fuse.F32, 0)))
+	p.applyQ(qr, u, false)
+	p.evaluate(dst, turned(p.leaf(u)))
+}
