@@ -35,17 +35,6 @@ var (
 // EliminateSize is how many rows a workgroup eliminates at once.
 func (d Device) EliminateSize() int { return d.groupOf() }
 
-// RotateEach returns how many rows a block has that meets another: more of them take fewer launches, fewer take less time each. It is
-// 0 where rows are too long for an invocation.
-func (d Device) RotateEach(cols int) int {
-	for each := 4; each > 0; each /= 2 {
-		if 2*each*each*(2*shaders.Ceil(cols, 64)+10) <= shaders.LoopLimit {
-			return each
-		}
-	}
-	return 0
-}
-
 // groupOf is the size of a workgroup that works on one matrix: barriers cost software adapters more than they gain.
 func (d Device) groupOf() int {
 	if d.Software {
@@ -128,27 +117,43 @@ func Reflect(d Device, rows, cols, lanes, stride, offset int) *Launch {
 	return k.launch(1, rows, cols, stride, offset)
 }
 
-// Rotate describes launches that make rows orthogonal: a round of a sweep.
+// Rotate describes launches that make rows orthogonal: a round of a sweep. Rows begin vectors, and so do the marks, which are four
+// elements apart. What fills up the last vector of what is compared, and of the whole row, is 0.
 type Rotate struct {
 	Rows, Cols, Inner     int // Inner is how many elements of each row are compared
 	Stride, Offset, Marks int
-	Each, Round, Sweep    int
-	blocks                int
+	Round, Sweep          int
+	each, blocks          int
 }
 
 // RotatePlaces are the words of the shape of [Rotate] that are places.
 var RotatePlaces = []int{4, 8}
 
-// Rounds returns how many rounds a sweep has.
-func (r *Rotate) Rounds() int {
-	r.blocks = max(shaders.Ceil(shaders.Ceil(r.Rows, r.Each), 2)*2, 2)
+// Rounds returns how many rounds a sweep has, or 0 where rows are too long for an invocation. It chooses how many rows meet as many
+// others in a launch: more of them take fewer launches.
+func (r *Rotate) Rounds(d Device) int {
+	r.each = 1
+	if !d.Software {
+		for r.each = 4; r.each > 0 && 2*r.each*r.each*(2*shaders.Ceil(r.Cols, 64)+10) > shaders.LoopLimit; {
+			r.each /= 2
+		}
+	} else if r.Cols > shaders.LoopLimit {
+		r.each = 0
+	}
+	if r.each == 0 {
+		return 0
+	}
+	r.blocks = max(shaders.Ceil(shaders.Ceil(r.Rows, r.each), 2)*2, 2)
 	return r.blocks - 1
 }
 
 // Launch plans the launch.
-func (r *Rotate) Launch() *Launch {
-	k := Kernel{form: rotateForm, params: []int{r.Each}}
-	return k.launch(r.blocks/2, r.Rows, r.Inner, r.Cols, r.Stride, r.Offset, r.blocks, r.Round, r.Sweep, r.Marks, int(math.Float32bits(r.near())))
+func (r *Rotate) Launch(d Device) *Launch {
+	k, groups := Kernel{form: rotateForm, params: []int{r.each}}, r.blocks/2
+	if d.Software {
+		k, groups = Kernel{form: pairsForm}, shaders.Ceil(groups, 16)
+	}
+	return k.launch(groups, r.Rows, r.Inner, r.Cols, r.Stride, r.Offset, r.blocks, r.Round, r.Sweep, r.Marks, int(math.Float32bits(r.near())))
 }
 
 // near is the cosine of rows that are orthogonal but for rounding, which grows with the root of their length.

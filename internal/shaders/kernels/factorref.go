@@ -45,6 +45,8 @@ func (r reference) factor(shape []int, storage [][]byte) {
 		}
 	case rotateForm:
 		rotate(w, shape, r.k.params[0])
+	case pairsForm:
+		rotate(w, shape, 1)
 	}
 }
 
@@ -164,7 +166,7 @@ func reflect(w numbers, shape []int, t int) {
 // rotate is the reference of that kernel.
 func rotate(w numbers, shape []int, each int) {
 	rows, blocks, round, sweep, marks := shape[0], shape[5], shape[6], shape[7], shape[8]
-	if sweep > 0 && w.at(marks+sweep-1) == 0 {
+	if sweep > 0 && w.at(marks+4*(sweep-1)) == 0 {
 		return
 	}
 	circle := blocks - 1
@@ -200,23 +202,17 @@ func meet(w numbers, shape []int, x, y int) {
 		aa, bb, ab = aa+u*u, bb+v*v, ab+u*v
 	}
 	near := float64(math.Float32frombits(uint32(shape[9])))
-	tangent := 0.0
-	switch apart := math.Abs(ab) > near*math.Sqrt(aa)*math.Sqrt(bb); {
-	case apart:
-		zeta := (bb - aa) / (2 * ab)
-		tangent = math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
-		w.set(shape[8]+shape[7], 1)
-	case !(aa < bb):
+	if !(math.Abs(ab) > near*math.Sqrt(aa)*math.Sqrt(bb)) {
 		return
 	}
+	w.set(shape[8]+4*shape[7], 1)
+	zeta := (bb - aa) / (2 * ab)
+	tangent := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
 	cosine := 1 / math.Hypot(1, tangent)
 	sine := cosine * tangent
 	for j := range cols {
-		u, v := cosine*w.at(a+j)-sine*w.at(b+j), sine*w.at(a+j)+cosine*w.at(b+j)
-		if aa < bb {
-			u, v = v, u
-		}
-		w.set(a+j, u)
-		w.set(b+j, v)
+		u, v := w.at(a+j), w.at(b+j)
+		w.set(a+j, cosine*u-sine*v)
+		w.set(b+j, sine*u+cosine*v)
 	}
 }

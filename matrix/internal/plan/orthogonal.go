@@ -82,32 +82,30 @@ func (q *reflections) apply(x Operand, k int, transposed bool) {
 }
 
 // jacobi makes the rows of w orthogonal in their first inner elements, and applies the same to so many columns. The last row of w
-// takes the marks.
+// takes the marks. Everything else in w is 0.
 func (p *planner) jacobi(w Operand, inner, cols int) {
 	marks := w.part(block{w.Rows - 1, w.Rows, 0, w.Cols})
-	p.evaluate(marks, fill(marks, 0))
-	r := kernels.Rotate{
-		Rows: w.Rows - 1, Cols: cols, Inner: inner, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset,
-		Each: p.Device.RotateEach(cols),
-	}
-	if r.Each == 0 {
+	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Inner: inner, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
+	rounds := r.Rounds(p.Device.Device)
+	if rounds == 0 {
 		p.tooMuch("SVD", "rows of ", w.Shape().String())
-		return
 	}
-	rounds := r.Rounds()
 	for r.Sweep = range jacobiSweeps(r.Rows) {
 		for r.Round = range rounds {
-			p.bare(r.Launch(), w, kernels.RotatePlaces)
+			p.bare(r.Launch(p.Device.Device), w, kernels.RotatePlaces)
 		}
 	}
 }
 
 // jacobiSweeps is how many sweeps of rotations rows take at most: they converge quadratically once they are near, which takes some
 // sweeps more the more rows there are.
-func jacobiSweeps(rows int) int { return min(8+bits.Len(uint(rows)), marksMost) }
+func jacobiSweeps(rows int) int { return min(8+bits.Len(uint(rows)), sweepsMost) }
 
-// marksMost is how many elements a row of marks has at least.
-const marksMost = 24
+// The most sweeps, and how many elements a row of marks has for them.
+const (
+	sweepsMost = 24
+	marksMost  = 4 * sweepsMost
+)
 
 // eigen finds the eigenvalues and vectors of a symmetric matrix: those of the matrix shifted so far that it is positive definite,
 // whose singular vectors they are. The values are the Rayleigh quotients.
@@ -120,6 +118,7 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	i, j := places(n, n)
 	shift := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1.0625), number(fuse.F32, 0))
 	w := p.work(n+1, max(n, marksMost), nil)
+	p.evaluate(w, fill(w, 0))
 	vectors := w.part(block{0, n, 0, n})
 	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, p.leaf(whole), scale), shift))
 	p.jacobi(w, n, n)
@@ -150,16 +149,18 @@ func (p *planner) singular(dst Operand, a *expr.Node) {
 	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, expr.NewConversion("SVD", fuse.F32, whole)))
 	top = p.leaf(p.materialise(top))
 	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
-	w := p.work(n+1, max(m+n, marksMost), nil)
+	second := (m + 3) / 4 * 4 // where the right vectors begin
+	w := p.work(n+1, max(second+n, marksMost), nil)
+	p.evaluate(w, fill(w, 0))
 	p.evaluate(w.part(block{0, n, 0, m}), apply(fuse.OpDiv, turned(expr.NewConversion("SVD", fuse.F32, whole)), scale))
 	i, j := places(n, n)
-	p.evaluate(w.part(block{0, n, m, m + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
-	p.jacobi(w, m, m+n)
+	p.evaluate(w.part(block{0, n, second, second + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
+	p.jacobi(w, m, second+n)
 	columns := p.leaf(w.part(block{0, n, 0, m}))
 	values := p.leaf(p.materialise(lengths(columns)))
 	order := p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
 	_, along := places(1, n)
-	right := expr.NewGather("SVD", p.leaf(w.part(block{0, n, m, m + n})), order, along)
+	right := expr.NewGather("SVD", p.leaf(w.part(block{0, n, second, second + n})), order, along)
 	p.evaluate(dst.part(block{0, n, m, m + n}), right)
 	sorted := expr.NewGather("SVD", values, order, number(fuse.I32, 0))
 	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, sorted, scale))

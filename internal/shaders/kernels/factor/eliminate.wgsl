@@ -4,7 +4,7 @@
 // written to a column of the matrix itself. With JORDAN, rows above the diagonal are eliminated too and no multipliers are kept:
 // what stands to the right of the block is then the solution, but for the division by the pivots.
 // A pivot of 0 leaves its column as it is: the matrix is singular, and the 0 on the diagonal says so.
-// Reference: eliminate in factor.go.
+// Reference: eliminate in factorref.go.
 
 const SIZE: u32 = 256u; // @param
 const PIVOT: bool = true; // @param

@@ -2,7 +2,7 @@
 // each column of it, by forward substitution. Products with the inverses stand in for substitution within a block, so that the
 // rest is products of matrices. With UNIT the diagonal is taken for 1. Of an upper triangle the transpose is inverted, with rows
 // and columns exchanged on both sides.
-// Reference: invert in factor.go.
+// Reference: invert in factorref.go.
 
 const SIZE: u32 = 32u; // @param
 const UNIT: bool = false; // @param

@@ -1,7 +1,7 @@
 // reflect: the QR factorisation of a block of columns in place by Householder reflections, one workgroup. Column t is reflected to
 // beta on the diagonal and 0 below; there the vector of the reflection, whose first element is 1, takes the zeros' place. The
 // factor of a reflection is 2 / (v, v) and need not be kept. An invocation works on one column and on one of every LANES rows.
-// Reference: reflect in factor.go.
+// Reference: reflect in factorref.go.
 
 const SIZE: u32 = 256u; // @param
 const COLS: u32 = 32u; // @param

@@ -1,9 +1,9 @@
 // rotate: makes rows of a matrix orthogonal to each other, two by two, by Jacobi rotations of rows (Hestenes 1958); rotations apply to
 // whole rows, of which only the first elements are compared. A round has every block of rows meet one other, in the order of a
 // tournament, one workgroup for each meeting, so that no row is in two; a sweep is as many rounds as there are blocks, less one.
-// The longer row comes first (de Rijk 1989), which sorts them and takes fewer sweeps.
-// Once nothing was rotated in a sweep, later ones end at once: each leaves a mark in a row of the matrix that is below the others.
-// Reference: rotate in factor.go.
+// Once nothing was rotated in a sweep, later ones end at once: each leaves a mark in a row of the matrix that is below the others,
+// four elements apart.
+// Reference: rotate in factorref.go.
 
 const SIZE: u32 = 64u; // @param
 const EACH: u32 = 4u; // @param
@@ -48,15 +48,11 @@ fn meet(x: u32, y: u32, local: u32) {
   }
   let all = sums[0];
   workgroupBarrier();
-  let apart = abs(all.z) > bitcast<f32>(s.near) * sqrt(all.x) * sqrt(all.y);
-  let order = all.x < all.y;
-  if (apart || order) {
-    var tangent = 0.0;
-    if (apart) {
-      let zeta = (all.y - all.x) / (2.0 * all.z);
-      let size = abs(zeta);
-      tangent = select(1.0, -1.0, zeta < 0.0) * select(1.0 / (size + sqrt(1.0 + size * size)), 0.5 / size, size > 1.0e9);
-    }
+  if (abs(all.z) > bitcast<f32>(s.near) * sqrt(all.x) * sqrt(all.y)) {
+    if (local == 0u) { w[s.marks + 4u * s.sweep] = 1.0; }
+    let zeta = (all.y - all.x) / (2.0 * all.z);
+    let size = abs(zeta);
+    let tangent = select(1.0, -1.0, zeta < 0.0) * select(1.0 / (size + sqrt(1.0 + size * size)), 0.5 / size, size > 1.0e9);
     let guess = 1.0 / sqrt(1.0 + tangent * tangent);
     // A step of Newton's takes out what sqrt and division are off, which would add up over thousands of rotations.
     let cosine = guess * (1.5 - 0.5 * guess * guess * (1.0 + tangent * tangent));
@@ -64,10 +60,9 @@ fn meet(x: u32, y: u32, local: u32) {
     for (var j = local; j < s.cols; j += SIZE) {
       let u = cosine * w[a + j] - sine * w[b + j];
       let v = sine * w[a + j] + cosine * w[b + j];
-      w[a + j] = select(u, v, order);
-      w[b + j] = select(v, u, order);
+      w[a + j] = u;
+      w[b + j] = v;
     }
-    if (apart && local == 0u) { w[s.marks + s.sweep] = 1.0; }
   }
   storageBarrier();
   workgroupBarrier();
@@ -78,7 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let s = p.shape;
   let k = group.x + group.y * groups.x;
   if (k >= s.blocks >> 1u) { return; }
-  if (local == 0u) { over = select(0u, 1u, s.sweep > 0u && w[s.marks + max(s.sweep, 1u) - 1u] == 0.0); }
+  if (local == 0u) { over = select(0u, 1u, s.sweep > 0u && w[s.marks + 4u * (max(s.sweep, 1u) - 1u)] == 0.0); }
   if (workgroupUniformLoad(&over) == 1u) { return; }
   // The last block stays where it is, the others turn round a circle.
   let circle = s.blocks - 1u;

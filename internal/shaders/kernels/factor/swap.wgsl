@@ -1,6 +1,6 @@
 // swap: exchanges rows of a matrix as the elimination of a block did, in its columns outside of the block; with REVERSE in the
 // opposite order, which undoes it. One invocation works through a column. The pivots, numbers of rows, are a column of the matrix.
-// Reference: swap in factor.go.
+// Reference: swap in factorref.go.
 
 const SIZE: u32 = 64u; // @param
 const REVERSE: bool = false; // @param
