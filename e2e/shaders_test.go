@@ -120,6 +120,28 @@ func addSparse(t *testing.T, p programs) {
 	}
 }
 
+// addFactors adds the kernels of decompositions.
+func addFactors(t *testing.T, p programs) {
+	t.Helper()
+	for _, d := range []kernels.Device{kernels.Portable, {Software: true}} {
+		for _, set := range []bool{false, true} {
+			p.launch(t, (&kernels.Eliminate{Items: 1, Pivot: set}).Launch(d), nil)
+			p.launch(t, (&kernels.Eliminate{Items: 1, Pivot: true, Jordan: set}).Launch(d), nil)
+			p.launch(t, (&kernels.Swap{Cols: 1, Reverse: set}).Launch(), nil)
+			p.launch(t, (&kernels.Invert{Rows: 1, Unit: set}).Launch(), nil)
+		}
+		for cols := 1; cols <= kernels.FactorBlock; cols *= 2 {
+			p.launch(t, kernels.Reflect(d, 1, 1, cols, 1, 0), nil)
+		}
+		for _, cols := range []int{9, 50_000} {
+			r := kernels.Rotate{Rows: 9, Cols: cols}
+			if r.Rounds(d) > 0 {
+				p.launch(t, r.Launch(d), nil)
+			}
+		}
+	}
+}
+
 // addFolds adds every pass of every reduction. Passes over states read bits, and those of states write them.
 func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 	for op := fuse.ReduceSum; op.Valid(); op++ {
@@ -159,6 +181,7 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 
 func allPrograms(t *testing.T) programs {
 	p := programs{}
+	addFactors(t, p)
 	addSparse(t, p)
 	for _, et := range types {
 		vec := chain(et, fuse.Vector)

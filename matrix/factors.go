@@ -122,10 +122,17 @@ func (s *shaping) detSign() *node {
 
 func (s *shaping) lowerLU() *node {
 	a := s.args[0]
-	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
-	i, j := s.at(a.Rows, min(a.Rows, a.Cols))
+	return s.finish(s.lower(s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0)), a.Rows, min(a.Rows, a.Cols)))
+}
+
+// lower is the unit lower triangle of a packed LU.
+func (s *shaping) lower(lu *node, rows, cols int) *node {
+	if lu.Err != nil {
+		return lu
+	}
+	i, j := s.at(rows, cols)
 	below := s.where(s.apply(fuse.OpGt, i, j), s.gather(lu, i, j), s.float(0))
-	return s.finish(s.where(s.apply(fuse.OpEq, i, j), s.float(1), below))
+	return s.where(s.apply(fuse.OpEq, i, j), s.float(1), below)
 }
 
 func (s *shaping) upperLU() *node {
@@ -141,7 +148,7 @@ func (s *shaping) permutedLU() *node {
 	return s.finish(s.routine(expr.RoutinePermute, expr.Form{}, 1, lu, s.real(0)))
 }
 
-func (s *shaping) cholesky() *node {
+func (s *shaping) choleskyFactor() *node {
 	return s.finish(s.routine(expr.RoutineCholesky, expr.Form{}, 1, s.real(0)))
 }
 
@@ -160,10 +167,14 @@ func (s *shaping) solveStack() *node {
 
 func (s *shaping) qFactor() *node {
 	a := s.args[0]
-	qr := s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0))
-	i, j := s.at(a.Rows, min(a.Rows, a.Cols))
+	return s.finish(s.orthogonal(s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0)), a.Rows, a.Cols))
+}
+
+// orthogonal is the Q of a packed QR.
+func (s *shaping) orthogonal(qr *node, rows, cols int) *node {
+	i, j := s.at(rows, min(rows, cols))
 	one := expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j))
-	return s.finish(s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, one))
+	return s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, one)
 }
 
 func (s *shaping) rFactor() *node {
@@ -187,13 +198,21 @@ func (s *shaping) leastSquares() *node {
 		return nil
 	}
 	if a.Rows < a.Cols {
-		qr := s.routine(expr.RoutineQR, expr.Form{}, 1, expr.NewTranspose(s.op, a))
-		x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, 0, a.Rows, a.Rows), b)
-		return s.finish(s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, 0, a.Cols, b.Cols)))
+		return s.finish(s.smallest(s.routine(expr.RoutineQR, expr.Form{}, 1, expr.NewTranspose(s.op, a)), b))
 	}
-	qr := s.routine(expr.RoutineQR, expr.Form{}, 1, a)
+	return s.finish(s.fitted(s.routine(expr.RoutineQR, expr.Form{}, 1, a), b))
+}
+
+// fitted solves the triangle of a packed QR for Q^T b.
+func (s *shaping) fitted(qr, b *node) *node {
 	y := s.routine(expr.RoutineQMul, expr.Form{Turned: true}, 1, qr, b)
-	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, 0, a.Cols, a.Cols), s.part(y, 0, 0, a.Cols, b.Cols)))
+	return s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, 0, qr.Cols, qr.Cols), s.part(y, 0, 0, qr.Cols, b.Cols))
+}
+
+// smallest is the smallest solution of the transpose of what a packed QR is of: Q R^-T b.
+func (s *shaping) smallest(qr, b *node) *node {
+	x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, 0, qr.Cols, qr.Cols), b)
+	return s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, 0, qr.Rows, b.Cols))
 }
 
 func (s *shaping) eigenvalues() *node {
@@ -204,10 +223,13 @@ func (s *shaping) eigenvalues() *node {
 }
 
 func (s *shaping) eigenvectors() *node {
-	n := s.args[0].Rows
-	e := s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))
-	i, j := s.at(n, n)
-	return s.finish(s.gather(e, j, i))
+	return s.finish(s.eigenColumns(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))))
+}
+
+// eigenColumns are the vectors of packed eigenvalues.
+func (s *shaping) eigenColumns(e *node) *node {
+	i, j := s.at(e.Rows, e.Rows)
+	return s.gather(e, j, i)
 }
 
 // singular is the packed singular value decomposition, of the transpose if a is wide.
@@ -233,19 +255,14 @@ func (s *shaping) singularValues() *node {
 	return s.finish(s.values(packed))
 }
 
-// vectors are the left or the right vectors as columns.
-func (s *shaping) vectors(packed *node, turned, right bool) *node {
-	a := s.args[0]
+// vectors are the left or the right vectors as columns, of so many elements.
+func (s *shaping) vectors(packed *node, rows int, turned, right bool) *node {
 	if packed.Err != nil {
 		return packed
 	}
-	rows, other := a.Rows, a.Cols
-	if right {
-		rows, other = other, rows
-	}
 	first := 0
 	if right != turned { // behind the others
-		first = other
+		first = packed.Cols - 1 - rows
 	}
 	i, j := s.at(rows, packed.Rows)
 	return s.gather(packed, j, s.plus(i, first))
@@ -253,12 +270,12 @@ func (s *shaping) vectors(packed *node, turned, right bool) *node {
 
 func (s *shaping) leftVectors() *node {
 	packed, turned := s.singular()
-	return s.finish(s.vectors(packed, turned, false))
+	return s.finish(s.vectors(packed, s.args[0].Rows, turned, false))
 }
 
 func (s *shaping) rightVectors() *node {
 	packed, turned := s.singular()
-	return s.finish(s.vectors(packed, turned, true))
+	return s.finish(s.vectors(packed, s.args[0].Cols, turned, true))
 }
 
 // significant reports which singular values are above the tolerance.
@@ -282,8 +299,8 @@ func (s *shaping) pseudoInverse() *node {
 		return s.finish(firstNode(packed, fillNode(s.args[0].Cols, s.args[0].Rows, s.float(0))))
 	}
 	inverse := s.apply(fuse.OpWhere, s.significant(values), s.apply(fuse.OpRecip, values), s.float(0))
-	right := s.apply(fuse.OpMul, s.vectors(packed, turned, true), inverse)
-	return s.finish(expr.NewProduct(s.op, right, expr.NewTranspose(s.op, s.vectors(packed, turned, false))))
+	right := s.apply(fuse.OpMul, s.vectors(packed, s.args[0].Cols, turned, true), inverse)
+	return s.finish(expr.NewProduct(s.op, right, expr.NewTranspose(s.op, s.vectors(packed, s.args[0].Rows, turned, false))))
 }
 
 // firstNode is the first node if it failed, and the second one else.

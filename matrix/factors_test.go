@@ -186,11 +186,11 @@ func TestCholesky(t *testing.T) {
 		for turn, n := range factorSizes {
 			what := fmt.Sprintf("Cholesky factor of %dx%d", n, n)
 			a, ref := definite(t, dev, rng, turn, n)
-			l := wide(t, dev, what, matrix.Cholesky[float32](a))
+			l := wide(t, dev, what, matrix.CholeskyFactor[float32](a))
 			residual(t, what, product(l, l.T()), ref, mat.Norm(ref, 2), float64(2*n+4))
 			b, right := sampled(t, dev, rng, turn, n, 3)
-			y := matrix.SolveLower[float32](matrix.Cholesky[float32](a), b)
-			x := wide(t, dev, what, matrix.SolveUpper[float32](matrix.Transpose[float32](matrix.Cholesky[float32](a)), y))
+			y := matrix.SolveLower[float32](matrix.CholeskyFactor[float32](a), b)
+			x := wide(t, dev, what, matrix.SolveUpper[float32](matrix.Transpose[float32](matrix.CholeskyFactor[float32](a)), y))
 			residual(t, what+": solution", product(ref, x), right, mat.Norm(ref, 2)*mat.Norm(x, 2), float64(4*n+8))
 		}
 	})
@@ -281,7 +281,7 @@ func BenchmarkFactors(b *testing.B) {
 	}{
 		{"lu", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.UpperLU(a) }, 2048},
 		{"solve", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Solve(a, a) }, 1024},
-		{"cholesky", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Cholesky(a) }, 2048},
+		{"cholesky", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.CholeskyFactor(a) }, 2048},
 		{"qr", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.RFactor(a) }, 2048},
 		{"eigen", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Eigenvectors(a) }, 1024},
 		{"svd", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.SingularValues(a) }, 1024},
@@ -304,4 +304,26 @@ func BenchmarkFactors(b *testing.B) {
 			})
 		}
 	}
+}
+
+// TestFactorNames calls decompositions in texts.
+func TestFactorNames(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 2, 2, []float32{4, 2, 2, 3}))
+		b := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 2, 1, []float32{2, 3}))
+		names := map[string]*matrix.Dense[float32]{"A": a, "b": b}
+		for text, want := range map[string][]float32{
+			"inv(A)*b": {0, 1}, "solve(A, b)": {0, 1}, "det(A)": {8}, "lstsq(A, b)": {0, 1}, "pinv(A)*b": {0, 1}, "rank(A)": {2},
+			"cholesky(A)*T(cholesky(A))": {4, 2, 2, 3}, "qr_q(A)*qr_r(A)": {4, 2, 2, 3}, "sum(eigenvalues(A))": {7}, "matpow(A, 2)": {20, 14, 14, 13},
+			"svd_u(A)*diag(svdvals(A))*T(svd_v(A))": {4, 2, 2, 3}, "eigh(A)*diag(eigvalsh(A))*T(eigh(A))": {4, 2, 2, 3},
+		} {
+			got := readAll[float32](t, matrix.Eval(text, names))
+			for i, w := range want {
+				if math.Abs(float64(got[i]-w)) > 1e-5 {
+					t.Errorf("%s: %v, want %v", text, got, want)
+					break
+				}
+			}
+		}
+	})
 }

@@ -1142,20 +1142,20 @@ func PermutedLU[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("PermutedLU", 33, typeOf[T](), []*node{from("PermutedLU", a)})}
 }
 
-// Cholesky is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of
-// another matrix it has NaN or zeros on its diagonal.
-func Cholesky[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("Cholesky", 34, typeOf[T](), []*node{from("Cholesky", a)})}
+// CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
+// read. Of another matrix it has NaN or zeros on its diagonal.
+func CholeskyFactor[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("CholeskyFactor", 34, typeOf[T](), []*node{from("CholeskyFactor", a)})}
 }
 
-// SolveLower is the solution x of t * x = b for a lower triangular t, whose lower triangle is read.
-func SolveLower[T Elem](t, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SolveLower", 35, typeOf[T](), []*node{from("SolveLower", t), from("SolveLower", b)})}
+// SolveLower is the solution x of a * x = b for a lower triangular a, whose lower triangle is read.
+func SolveLower[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SolveLower", 35, typeOf[T](), []*node{from("SolveLower", a), from("SolveLower", b)})}
 }
 
-// SolveUpper is the solution x of t * x = b for an upper triangular t, whose upper triangle is read.
-func SolveUpper[T Elem](t, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SolveUpper", 36, typeOf[T](), []*node{from("SolveUpper", t), from("SolveUpper", b)})}
+// SolveUpper is the solution x of a * x = b for an upper triangular a, whose upper triangle is read.
+func SolveUpper[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SolveUpper", 36, typeOf[T](), []*node{from("SolveUpper", a), from("SolveUpper", b)})}
 }
 
 // SolveStack is the solutions of small systems: a is square matrices below each other, b their right sides. One launch

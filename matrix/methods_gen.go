@@ -679,15 +679,15 @@ func (a *Expr[T]) UpperLU() *Expr[T] { return UpperLU(a) }
 // PermutedLU is P * a of P * a = L * U: the rows of a in the order of the pivots.
 func (a *Expr[T]) PermutedLU() *Expr[T] { return PermutedLU(a) }
 
-// Cholesky is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of
-// another matrix it has NaN or zeros on its diagonal.
-func (a *Expr[T]) Cholesky() *Expr[T] { return Cholesky(a) }
+// CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
+// read. Of another matrix it has NaN or zeros on its diagonal.
+func (a *Expr[T]) CholeskyFactor() *Expr[T] { return CholeskyFactor(a) }
 
-// SolveLower is the solution x of t * x = b for a lower triangular t, whose lower triangle is read.
-func (t *Expr[T]) SolveLower(b Operand[T]) *Expr[T] { return SolveLower(t, b) }
+// SolveLower is the solution x of a * x = b for a lower triangular a, whose lower triangle is read.
+func (a *Expr[T]) SolveLower(b Operand[T]) *Expr[T] { return SolveLower(a, b) }
 
-// SolveUpper is the solution x of t * x = b for an upper triangular t, whose upper triangle is read.
-func (t *Expr[T]) SolveUpper(b Operand[T]) *Expr[T] { return SolveUpper(t, b) }
+// SolveUpper is the solution x of a * x = b for an upper triangular a, whose upper triangle is read.
+func (a *Expr[T]) SolveUpper(b Operand[T]) *Expr[T] { return SolveUpper(a, b) }
 
 // SolveStack is the solutions of small systems: a is square matrices below each other, b their right sides. One launch
 // solves them all.

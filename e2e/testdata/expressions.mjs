@@ -21,6 +21,25 @@ export const tests = {
     ])) same(await x.read(), want, name);
     await fails('ErrShape', 'stacks of other sizes', () => gpu.vstack([a, row]).read());
   }),
+  decompositions: withGpu(async (gpu) => {
+    const n = 40, values = noise(n * n, 5).map((v, i) => v + (i % (n + 1) === 0 ? 8 : 0)), a = gpu.matrix(n, n, values);
+    const eye = gpu.arange(n).T.equal(gpu.arange(n)), zero = new Float32Array(n * n), s = a.T.matmul(a);
+    const none = (/** @type {any} */ x, /** @type {string} */ name, bound = 2e-5) => x.read().then((/** @type {any} */ v) => same(v, [...zero].slice(0, v.length), name, [...zero].fill(bound)));
+    await none(a.matmul(a.inv()).sub(eye), 'inverse');
+    await none(a.matmul(a.solve(eye)).sub(eye), 'solution');
+    await none(a.lowerLU().matmul(a.upperLU()).sub(a.permutedLU()), 'LU');
+    await none(s.cholesky().matmul(s.cholesky().T).div(s.abs().max()).sub(s.div(s.abs().max())), 'Cholesky');
+    await none(a.qFactor().matmul(a.rFactor()).sub(a), 'QR');
+    await none(a.qFactor().T.matmul(a.qFactor()).sub(eye), 'Q');
+    await none(a.lstsq(a).sub(eye), 'least squares');
+    await none(a.leftVectors().mul(a.singularValues()).matmul(a.rightVectors().T).sub(a), 'SVD', 1e-4);
+    await none(s.eigenvectors().mul(s.eigenvalues()).sub(s.matmul(s.eigenvectors())).div(s.abs().max()), 'eigenvectors');
+    await none(a.pinv().sub(a.inv()), 'pseudo-inverse');
+    same(await a.rank().read(), [n], 'rank');
+    same(await gpu.matrix(2, 2, [2, 1, 1, 3]).det().read(), [5], 'determinant', 1e-6);
+    same(await gpu.matrix(2, 2, [1, 1, 0, 1]).matrixPower(5).read(), [1, 5, 0, 1], 'power');
+    await fails('ErrNotSquare', 'an inverse', () => gpu.zeros(2, 3).inv().read());
+  }),
   elementwise: withGpu(async (gpu) => {
     const x = noise(37 * 5, 1), y = noise(37 * 5, 2).map((v) => v + (v < 0 ? -0.5 : 0.5));
     const a = gpu.matrix(37, 5, x), b = gpu.matrix(37, 5, y);

@@ -25,14 +25,14 @@ var decompositions = section(Shaping, "decompositions", []Operation{
 		Shape: "a.rows, a.cols",
 	},
 	{
-		Name: "Cholesky", Params: "a Operand[T]", Doc: "is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read",
+		Name: "CholeskyFactor", Params: "a Operand[T]", JS: "cholesky", Text: []string{"cholesky"}, Doc: "is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read",
 		Note: "Of another matrix it has NaN or zeros on its diagonal.", Shape: "a.rows, a.cols",
 	},
 	{
-		Name: "SolveLower", Params: "t, b Operand[T]", Doc: "is the solution x of t * x = b for a lower triangular t, whose lower triangle is read", Shape: "b.rows, b.cols",
+		Name: "SolveLower", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for a lower triangular a, whose lower triangle is read", Shape: "b.rows, b.cols",
 	},
 	{
-		Name: "SolveUpper", Params: "t, b Operand[T]", Doc: "is the solution x of t * x = b for an upper triangular t, whose upper triangle is read", Shape: "b.rows, b.cols",
+		Name: "SolveUpper", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for an upper triangular a, whose upper triangle is read", Shape: "b.rows, b.cols",
 	},
 	{
 		Name: "SolveStack", Params: "a, b Operand[T]", Doc: "is the solutions of small systems: a is square matrices below each other, b their right sides",

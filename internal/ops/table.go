@@ -23,6 +23,7 @@ var Groups = []Group{
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds, TestReductions, TestReductionsOfSpecials, TestReductionPasses, TestReductionsInBlocks, TestReductionErrors"},
 	{"order", "*", "TestSort, TestTopK, TestCumulative"},
 	{"making and shaping", "* RowIndex ColIndex Gather", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
+	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestFactorNames"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},

@@ -52,7 +52,7 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   kron(A,B) khatrirao(A,B) outer(A,B) cross(A,B)
   broadcastto(A,rows,cols) solve(A,B) inv(A) inverse(A) det(A)
   logdet(A) detsign(A) lowerlu(A) upperlu(A) permutedlu(A)
-  cholesky(A) solvelower(T,B) solveupper(T,B) solvestack(A,B)
+  cholesky(A) solvelower(A,B) solveupper(A,B) solvestack(A,B)
   qfactor(A) qr_q(A) rfactor(A) qr_r(A) lstsq(A,B)
   leastsquares(A,B) eigenvalues(A) eigvalsh(A) eigenvectors(A)
   eigh(A) singularvalues(A) svdvals(A) leftvectors(A) svd_u(A)

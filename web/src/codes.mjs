@@ -252,7 +252,7 @@ export const Shaping = Object.freeze({
   LowerLU: 31,
   UpperLU: 32,
   PermutedLU: 33,
-  Cholesky: 34,
+  CholeskyFactor: 34,
   SolveLower: 35,
   SolveUpper: 36,
   SolveStack: 37,

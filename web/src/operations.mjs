@@ -275,11 +275,11 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   lowerLU() { return shaped(this, 'lowerLU', Shaping.LowerLU, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
   upperLU() { return shaped(this, 'upperLU', Shaping.UpperLU, [], [], (a) => [Math.min(a.rows, a.cols), a.cols]); }
   permutedLU() { return shaped(this, 'permutedLU', Shaping.PermutedLU, [], [], (a) => [a.rows, a.cols]); }
-  cholesky() { return shaped(this, 'cholesky', Shaping.Cholesky, [], [], (a) => [a.rows, a.cols]); }
+  cholesky() { return shaped(this, 'cholesky', Shaping.CholeskyFactor, [], [], (a) => [a.rows, a.cols]); }
   /** @param {unknown} b */
-  solveLower(b) { return shaped(this, 'solveLower', Shaping.SolveLower, [b], [], (_t, b) => [b.rows, b.cols]); }
+  solveLower(b) { return shaped(this, 'solveLower', Shaping.SolveLower, [b], [], (_a, b) => [b.rows, b.cols]); }
   /** @param {unknown} b */
-  solveUpper(b) { return shaped(this, 'solveUpper', Shaping.SolveUpper, [b], [], (_t, b) => [b.rows, b.cols]); }
+  solveUpper(b) { return shaped(this, 'solveUpper', Shaping.SolveUpper, [b], [], (_a, b) => [b.rows, b.cols]); }
   /** @param {unknown} b */
   solveStack(b) { return shaped(this, 'solveStack', Shaping.SolveStack, [b], [], (_a, b) => [b.rows, b.cols]); }
   qFactor() { return shaped(this, 'qFactor', Shaping.QFactor, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
@@ -653,10 +653,10 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   permutedLU(a) { return of(this, 'permutedLU', a).permutedLU(); }
   /** @param {unknown} a */
   cholesky(a) { return of(this, 'cholesky', a).cholesky(); }
-  /** @param {unknown} t @param {unknown} b */
-  solveLower(t, b) { return of(this, 'solveLower', a).solveLower(b); }
-  /** @param {unknown} t @param {unknown} b */
-  solveUpper(t, b) { return of(this, 'solveUpper', a).solveUpper(b); }
+  /** @param {unknown} a @param {unknown} b */
+  solveLower(a, b) { return of(this, 'solveLower', a).solveLower(b); }
+  /** @param {unknown} a @param {unknown} b */
+  solveUpper(a, b) { return of(this, 'solveUpper', a).solveUpper(b); }
   /** @param {unknown} a @param {unknown} b */
   solveStack(a, b) { return of(this, 'solveStack', a).solveStack(b); }
   /** @param {unknown} a */

@@ -394,9 +394,9 @@ export interface ExprOperations {
    * matrix it has NaN or zeros on its diagonal.
    */
   cholesky(): Expr;
-  /** The solution x of t * x = b for a lower triangular t, whose lower triangle is read. */
+  /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
   solveLower(b: Expr): Expr;
-  /** The solution x of t * x = b for an upper triangular t, whose upper triangle is read. */
+  /** The solution x of a * x = b for an upper triangular a, whose upper triangle is read. */
   solveUpper(b: Expr): Expr;
   /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
   solveStack(b: Expr): Expr;
@@ -857,10 +857,10 @@ export interface GpuOperations {
    * matrix it has NaN or zeros on its diagonal.
    */
   cholesky(a: Expr): Expr;
-  /** The solution x of t * x = b for a lower triangular t, whose lower triangle is read. */
-  solveLower(t: Expr, b: Expr): Expr;
-  /** The solution x of t * x = b for an upper triangular t, whose upper triangle is read. */
-  solveUpper(t: Expr, b: Expr): Expr;
+  /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
+  solveLower(a: Expr, b: Expr): Expr;
+  /** The solution x of a * x = b for an upper triangular a, whose upper triangle is read. */
+  solveUpper(a: Expr, b: Expr): Expr;
   /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
   solveStack(a: Expr, b: Expr): Expr;
   /** Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a. */

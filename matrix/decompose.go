@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// Real are the element types of matrices that can be decomposed. Decompositions compute in float32.
+type Real interface{ float32 | Half }
+
+// Condition is the error of a system that is nearly singular: the condition number of its matrix in the norm 1. The solution was
+// stored, and may have no correct digit.
+type Condition float64
+
+// Error implements error.
+func (c Condition) Error() string {
+	return "matrix: nearly singular, condition number " + strconv.FormatFloat(float64(c), 'e', 3, 64)
+}
+
+// ConditionTolerance is the condition number above which solutions come with a [Condition].
+const ConditionTolerance = 1 << 24
+
+// factors are the packed factors of a matrix, which an object of a decomposition owns.
+type factors struct {
+	packed     *Dense[float32]
+	rows, cols int     // of the matrix
+	norm       float64 // its norm 1
+	cond       float64 // in the norm 1; 0 before it was found
+}
+
+// decompose computes the factors, in the place of those that were there, and returns the numbers of a row that tests makes of them.
+func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *node, tests func(packed Operand[float32]) *Expr[float32]) ([]float32, error) {
+	if a.Err != nil {
+		return nil, a.Err
+	}
+	a = expr.NewConversion(op, fuse.F32, a.Typed(fuse.F32))
+	next := &Dense[float32]{}
+	n := expr.NewFactor(op, r, expr.Form{}, 1, a)
+	if n.Err != nil {
+		return nil, n.Err
+	}
+	if err := next.AssignContext(ctx, &Expr[float32]{n}); err != nil {
+		return nil, named(op, err)
+	}
+	found, err := tests(next).read(ctx, op)
+	if err != nil {
+		return nil, firstError(named(op, err), next.Close())
+	}
+	err = f.Close()
+	*f = factors{packed: next, rows: a.Rows, cols: a.Cols}
+	return found, err
+}
+
+// Close frees the factors. It is no error to close an object that has none.
+func (f *factors) Close() error {
+	if f == nil || f.packed == nil {
+		return nil
+	}
+	packed := f.packed
+	f.packed = nil
+	return packed.Close()
+}
+
+// leaf returns the packed factors as an operand.
+func (f *factors) leaf(op string) *node {
+	if f == nil || f.packed == nil {
+		return expr.Failed(fail(op, buffer.ErrNil, "nothing was factorised"))
+	}
+	return f.packed.core().operand(op)
+}
+
+// shown is an expression of the packed factors, in the type of the matrix.
+func shown[T Real](op string, packed *node, args []*node, build func(s *shaping, packed *node) *node) *Expr[T] {
+	if packed.Err != nil {
+		return &Expr[T]{packed}
+	}
+	for _, a := range args {
+		if a.Err != nil {
+			return &Expr[T]{a}
+		}
+	}
+	s := &shaping{op: op, t: typeOf[T](), args: append([]*node{expr.Number(typeOf[T](), 1, 1, 0)}, args...)}
+	n := build(s, packed)
+	if s.err != nil {
+		return &Expr[T]{expr.Failed(s.err)}
+	}
+	return &Expr[T]{s.finish(n)}
+}
+
+// condition estimates the condition number by Hager's method (Higham, Accuracy and Stability of Numerical Algorithms, algorithm 15.1).
+// solve is the product of the inverse, or of its transpose, and a column.
+func (f *factors) condition(ctx context.Context, op string, solve func(trans bool, b Operand[float32]) *Expr[float32]) (float64, error) {
+	n := f.rows
+	if f.cond != 0 || n == 0 {
+		return f.cond, nil
+	}
+	dev := f.packed.Device()
+	x := &Dense[float32]{}
+	defer func() { _ = x.Close() }() // what is queued still uses it
+	if err := x.AssignContext(ctx, Fill(n, 1, 1/float32(n)).On(dev)); err != nil {
+		return 0, err
+	}
+	norm := 0.0
+	for range 5 {
+		y := solve(false, x)
+		z := solve(true, Sub[float32](Scale(2, GreaterEqual[float32](y, Fill[float32](1, 1, 0))), Fill[float32](1, 1, 1)))
+		found, err := HStack[float32](Norm1[float32](y), MaxAll[float32](Abs[float32](z)), Sum[float32](MulElem[float32](z, x)),
+			Convert[float32](ArgMax[float32](Abs[float32](z)))).read(ctx, op)
+		if err != nil {
+			return 0, err
+		}
+		if found[0] != found[0] || float64(found[0]) <= norm {
+			break
+		}
+		norm = float64(found[0])
+		if found[1] <= found[2] {
+			break
+		}
+		if err = x.AssignContext(ctx, Convert[float32](Equal[int32](RowIndex(n, 1), Fill(1, 1, int32(found[3])))).On(dev)); err != nil {
+			return 0, err
+		}
+	}
+	if f.cond = norm * f.norm; math.IsNaN(f.cond) {
+		f.cond = math.Inf(1)
+	}
+	return f.cond, nil
+}
+
+// solveTo stores a solution. condition is called before anything is stored.
+func solveTo[T Real](ctx context.Context, op string, dst *Dense[T], x *Expr[T], condition func() (float64, error)) error {
+	if _, err := dst.usable(op); err != nil {
+		return err
+	}
+	if err := x.Err(); err != nil {
+		return err
+	}
+	cond, err := condition()
+	switch {
+	case err != nil:
+		return named(op, err)
+	case math.IsInf(cond, 1):
+		return fail(op, ErrSingular)
+	}
+	if err := dst.AssignContext(ctx, x); err != nil {
+		return named(op, err)
+	}
+	if cond > ConditionTolerance {
+		return Condition(cond)
+	}
+	return nil
+}
+
+// LU is P * a = L * U with partial pivoting, in gonum's grammar. The zero value has no factors; [LU.Factorize] computes them, and
+// Close frees them. An LU must not be used by several goroutines while one of them factorises or closes it.
+type LU[T Real] struct{ factors }
+
+// Factorize computes the factors of a square matrix and waits for them. Those of a singular matrix are no error: its determinant is
+// 0, and [LU.SolveTo] says [ErrSingular]. If it fails, the former factors stay.
+func (f *LU[T]) Factorize(ctx context.Context, a Operand[T]) error {
+	const op = "LU"
+	if f == nil {
+		return fail(op, buffer.ErrNil)
+	}
+	n := from(op, a)
+	if n.Err == nil && n.Rows != n.Cols {
+		return expr.ErrorNotSquare(op, n.Shape())
+	}
+	found, err := f.decompose(ctx, op, expr.RoutineLU, n, func(packed Operand[float32]) *Expr[float32] {
+		diagonal := Diagonal(packed, 0)
+		zeros := Sub[float32](Fill[float32](1, 1, float32(n.Cols)), Convert[float32](CountNonzero[float32](diagonal)))
+		norm := Fill[float32](1, 1, 0)
+		if n.Rows > 0 {
+			norm = MaxAll[float32](SumCols[float32](Abs[float32](Convert[float32](a))))
+		}
+		return HStack[float32](zeros, norm).On(n.Dev)
+	})
+	if err != nil {
+		return err
+	}
+	if f.norm = float64(found[1]); found[0] > 0 {
+		f.cond = math.Inf(1)
+	}
+	return nil
+}
+
+// L is the unit lower triangular factor.
+func (f *LU[T]) L() *Expr[T] {
+	return shown[T]("L", f.leaf("L"), nil, func(s *shaping, lu *node) *node { return s.lower(lu, lu.Rows, lu.Rows) })
+}
+
+// U is the upper triangular factor.
+func (f *LU[T]) U() *Expr[T] {
+	return shown[T]("U", f.leaf("U"), nil, func(s *shaping, lu *node) *node { return s.upper(s.part(lu, 0, 0, lu.Rows, lu.Rows)) })
+}
+
+// Permute is b with its rows exchanged as those of the matrix were, or with trans back: P * b, or the transpose of P times b.
+func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
+	return shown[T]("Permute", f.leaf("Permute"), []*node{from("Permute", b)}, func(s *shaping, lu *node) *node {
+		return s.routine(expr.RoutinePermute, expr.Form{Turned: trans}, 1, lu, s.real(1))
+	})
+}
+
+// Solve is the solution of a * x = b, or with trans of the transpose of a times x = b, where a is what was factorised. Of a singular
+// matrix it has infinities or NaN.
+func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
+	return shown[T]("Solve", f.leaf("Solve"), []*node{from("Solve", b)}, func(s *shaping, lu *node) *node {
+		return s.routine(expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, s.real(1))
+	})
+}
+
+// SolveTo stores [LU.Solve] in dst and waits for the condition number, once. A singular matrix is [ErrSingular] and leaves dst as it
+// was; a solution of a nearly singular one is stored and comes with a [Condition]. dst may be b.
+func (f *LU[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
+	return solveTo(ctx, "SolveTo", dst, f.Solve(trans, b), func() (float64, error) { return f.Cond(ctx) })
+}
+
+// Cond estimates the condition number of the matrix in the norm 1, infinity of a singular one. It waits.
+func (f *LU[T]) Cond(ctx context.Context) (float64, error) {
+	const op = "Cond"
+	lu := f.leaf(op)
+	if lu.Err != nil {
+		return 0, lu.Err
+	}
+	return f.condition(ctx, op, func(trans bool, b Operand[float32]) *Expr[float32] {
+		return &Expr[float32]{expr.NewFactor(op, expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, from(op, b))}
+	})
+}
+
+// LogDet returns the logarithm of the absolute value of the determinant, and its sign: of a singular matrix negative infinity and
+// 0. It waits.
+func (f *LU[T]) LogDet(ctx context.Context) (det, sign float64, err error) {
+	const op = "LogDet"
+	lu := f.leaf(op)
+	if lu.Err != nil {
+		return 0, 0, lu.Err
+	}
+	if f.rows == 0 {
+		return 0, 1, nil
+	}
+	packed := &Expr[float32]{lu}
+	n := f.rows
+	both, err := HStack[float32](Diagonal[float32](packed, 0), Transpose[float32](TakeCols[float32](packed, Fill[int32](1, 1, int32(n))))).read(ctx, op)
+	if err != nil {
+		return 0, 0, err
+	}
+	sign = 1
+	for i := range n {
+		u := float64(both[i])
+		if both[n+i] != float32(i) {
+			sign = -sign
+		}
+		det += math.Log(math.Abs(u))
+		switch {
+		case u == 0:
+			sign = 0
+		case u < 0:
+			sign = -sign
+		}
+	}
+	return det, sign, nil
+}
+
+// Det returns the determinant, which may overflow. It waits.
+func (f *LU[T]) Det(ctx context.Context) (float64, error) {
+	det, sign, err := f.LogDet(ctx)
+	if sign == 0 {
+		return 0, err
+	}
+	return sign * math.Exp(det), err
+}

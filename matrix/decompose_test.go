@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestDecompositions uses the objects of decompositions as gonum's are used.
+func TestDecompositions(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx, rng := t.Context(), newRand(51)
+		const n = 37
+		a, ref := sampled(t, dev, rng, 0, n, n)
+		b, right := sampled(t, dev, rng, 1, n, 3)
+		var lu matrix.LU[float32]
+		check(t, lu.Factorize(ctx, a))
+		residual(t, "P a = L U", product(wide(t, dev, "L", lu.L()), wide(t, dev, "U", lu.U())), wide(t, dev, "P a", lu.Permute(false, a)), mat.Norm(ref, 2), 2*n)
+		residual(t, "P and back", wide(t, dev, "P", lu.Permute(true, lu.Permute(false, a))), ref, 1, 0)
+		for _, trans := range []bool{false, true} {
+			x := must[*matrix.Dense[float32]](t)(b.(*matrix.Dense[float32]).Clone())
+			check(t, lu.SolveTo(ctx, x, trans, x))
+			var left mat.Matrix = ref
+			if trans {
+				left = ref.T()
+			}
+			got := wide(t, dev, "x", x.Expr())
+			residual(t, "solution", product(left, got), right, mat.Norm(ref, 2)*mat.Norm(got, 2), 2*n)
+			check(t, x.Close())
+		}
+		want, sign := mat.LogDet(ref)
+		if det, s, err := lu.LogDet(ctx); err != nil || s != sign || math.Abs(det-want) > 1e-4 {
+			t.Errorf("determinant exp(%v) * %v, want exp(%v) * %v: %v", det, s, want, sign, err)
+		}
+		if cond, exact := must[float64](t)(lu.Cond(ctx)), mat.Cond(ref, 1); cond > 1.01*exact || cond < exact/3 {
+			t.Errorf("condition %v, want %v", cond, exact)
+		}
+		check(t, lu.Close())
+
+		d, definiteRef := definite(t, dev, rng, 0, n)
+		var chol matrix.Cholesky[float32]
+		check(t, chol.Factorize(ctx, d))
+		x := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, n, 3))
+		check(t, chol.SolveTo(ctx, x, b))
+		got := wide(t, dev, "x", x.Expr())
+		residual(t, "definite solution", product(definiteRef, got), right, mat.Norm(definiteRef, 2)*mat.Norm(got, 2), 2*n)
+		if det := must[float64](t)(chol.LogDet(ctx)); math.Abs(det-logDet(definiteRef)) > 1e-3 {
+			t.Errorf("determinant exp(%v), want exp(%v)", det, logDet(definiteRef))
+		}
+		check(t, chol.Close())
+
+		tall, tallRef := sampled(t, dev, rng, 2, n, 9)
+		var qr matrix.QR[float32]
+		check(t, qr.Factorize(ctx, tall))
+		residual(t, "Q R", product(wide(t, dev, "Q", qr.Q()), wide(t, dev, "R", qr.R())), tallRef, mat.Norm(tallRef, 2), 2*n)
+		check(t, x.Resize(9, 3))
+		check(t, qr.SolveTo(ctx, x, false, b))
+		var fit mat.Dense
+		check(t, fit.Solve(tallRef, right))
+		residual(t, "least squares", wide(t, dev, "x", x.Expr()), &fit, mat.Norm(&fit, 2), 8*n)
+		check(t, qr.Close())
+
+		var eigen matrix.EigenSym[float32]
+		check(t, eigen.Factorize(ctx, d))
+		v := wide(t, dev, "vectors", eigen.Vectors())
+		residual(t, "eigenvectors", product(v, mat.NewDiagDense(n, eigen.Values())), product(definiteRef, v), mat.Norm(definiteRef, 2), 4*n)
+		check(t, eigen.Close())
+
+		for _, wideOne := range []bool{false, true} {
+			m := tall
+			r := mat.Matrix(tallRef)
+			if wideOne {
+				m, r = matrix.Transpose(tall), tallRef.T()
+			}
+			var svd matrix.SVD[float32]
+			check(t, svd.Factorize(ctx, m))
+			u, s, w := wide(t, dev, "U", svd.U()), svd.Values(), wide(t, dev, "V", svd.V())
+			residual(t, "U S V'", product(u, mat.NewDiagDense(len(s), s), w.T()), r, mat.Norm(r, 2), 4*n)
+			if rank, err := svd.Rank(0); rank != 9 || err != nil {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+			if c, exact := svd.Cond(), mat.Cond(r, 2); math.Abs(c-exact) > 1e-4*exact {
+				t.Errorf("condition %v, want %v", c, exact)
+			}
+			check(t, svd.Close())
+		}
+		check(t, x.Close())
+	})
+}
+
+func logDet(a mat.Matrix) float64 {
+	det, _ := mat.LogDet(a)
+	return det
+}
+
+// TestSingular decomposes matrices that are singular or nearly so, not definite, empty, or no numbers.
+func TestSingular(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx := t.Context()
+		of := func(rows, cols int, v ...float32) *matrix.Dense[float32] {
+			return must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, rows, cols, v))
+		}
+		wants := func(what string, err, want error) {
+			t.Helper()
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", what, err, want)
+			}
+		}
+		var lu matrix.LU[float32]
+		b, dst := of(2, 1, 1, 2), of(1, 1, 7)
+		wants("nothing factorised", lu.SolveTo(ctx, dst, false, b), buffer.ErrNil)
+		check(t, lu.Factorize(ctx, of(2, 2, 1, 2, 2, 4)))
+		wants("singular", lu.SolveTo(ctx, dst, false, b), matrix.ErrSingular)
+		same(t, "the destination of a refused solution", readAll[float32](t, dst), []float32{7})
+		if det, err := lu.Det(ctx); det != 0 || err != nil {
+			t.Errorf("determinant %v: %v", det, err)
+		}
+		wants("not square", lu.Factorize(ctx, of(1, 2, 1, 2)), matrix.ErrNotSquare)
+		wants("a wrong size", lu.SolveTo(ctx, dst, false, of(3, 1, 1, 2, 3)), buffer.ErrShape)
+		check(t, lu.Factorize(ctx, of(2, 2, 1, 1, 1, 1+0x1p-22)))
+		var cond matrix.Condition
+		if err := lu.SolveTo(ctx, dst, false, b); !errors.As(err, &cond) || float64(cond) < 1e6 {
+			t.Errorf("nearly singular: %v", err)
+		}
+		check(t, lu.Factorize(ctx, of(2, 2, 0, 1, 1, 0)))
+		check(t, lu.SolveTo(ctx, dst, false, b))
+		same(t, "zeros on the diagonal", readAll[float32](t, dst), []float32{2, 1})
+		nan := float32(math.NaN())
+		check(t, lu.Factorize(ctx, of(2, 2, nan, 1, 1, 1)))
+		if err := lu.SolveTo(ctx, dst, false, b); err == nil {
+			t.Error("a solution with NaN")
+		}
+		empty := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 0, 0))
+		check(t, lu.Factorize(ctx, empty))
+		if det, err := lu.Det(ctx); det != 1 || err != nil {
+			t.Errorf("determinant of nothing: %v, %v", det, err)
+		}
+		check(t, lu.Close())
+		wants("closed", lu.SolveTo(ctx, dst, false, b), buffer.ErrNil)
+		wants("none", (*matrix.LU[float32])(nil).Factorize(ctx, b), buffer.ErrNil)
+		wants("nil", lu.Factorize(ctx, nil), buffer.ErrNil)
+
+		var chol matrix.Cholesky[float32]
+		for _, m := range []*matrix.Dense[float32]{of(2, 2, 1, 9, 2, 1), of(2, 2, 0, 0, 0, 1), of(1, 1, -1), of(1, 1, nan)} {
+			wants("not definite", chol.Factorize(ctx, m), matrix.ErrNotPosDef)
+		}
+		var qr matrix.QR[float32]
+		check(t, qr.Factorize(ctx, of(3, 2, 1, 0, 1, 0, 1, 0)))
+		wants("a column of zeros", qr.SolveTo(ctx, dst, false, of(3, 1, 1, 1, 1)), matrix.ErrSingular)
+		check(t, qr.Close())
+
+		// Of a matrix of rank 1 the vectors are orthonormal, too, and those of zeros.
+		for _, m := range []*matrix.Dense[float32]{of(3, 2, 1, 2, 2, 4, 3, 6), of(3, 2, 0, 0, 0, 0, 0, 0)} {
+			orthonormal(t, "U of a smaller rank", wide(t, dev, "U", matrix.LeftVectors[float32](m)), 16)
+			orthonormal(t, "V of a smaller rank", wide(t, dev, "V", matrix.RightVectors[float32](m)), 16)
+		}
+		rank := wide(t, dev, "rank", matrix.Rank[float32](of(3, 2, 1, 2, 2, 4, 3, 6), 0)).At(0, 0)
+		p := wide(t, dev, "pseudo-inverse", matrix.PseudoInverse[float32](of(2, 2, 1, 1, 1, 1), 0))
+		residual(t, "pseudo-inverse", p, mat.NewDense(2, 2, []float64{0.25, 0.25, 0.25, 0.25}), 1, 8)
+		if rank != 1 {
+			t.Errorf("rank %v, want 1", rank)
+		}
+		same(t, "powers", readAll[float32](t, matrix.MatrixPower[float32](of(2, 2, 1, 1, 0, 1), 10)), []float32{1, 10, 0, 1})
+		same(t, "inverse powers", readAll[float32](t, matrix.MatrixPower[float32](of(2, 2, 1, 1, 0, 1), -3)), []float32{1, -3, 0, 1})
+		huge := of(2, 1, 3e30, 4e30)
+		if v := wide(t, dev, "huge", matrix.SingularValues[float32](huge)).At(0, 0); math.Abs(v-5e30) > 1e25 {
+			t.Errorf("the length of a huge column: %v", v)
+		}
+		h := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](of(2, 2, 4, 2, 2, 3)).Eval())
+		got := must[[]float32](t)(matrix.Convert[float32](matrix.Inverse[matrix.Half](h)).Read(ctx))
+		for i, w := range []float32{0.375, -0.25, -0.25, 0.5} {
+			if math.Abs(float64(got[i]-w)) > 1e-3 {
+				t.Errorf("inverse of halves: element %d is %v, want %v", i, got[i], w)
+			}
+		}
+		whole := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 1, []int32{2}))
+		wants("whole numbers", matrix.Inverse[int32](whole).Err(), gpu.ErrUnsupported)
+		wants("another type of triangle", matrix.Solve[float32](of(2, 3, 1, 2, 3, 4, 5, 6), b).Err(), matrix.ErrNotSquare)
+	})
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"context"
+	"math"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// Cholesky is a = L * T(L) of a symmetric positive definite matrix, in gonum's grammar; see [LU] for what holds of all decompositions.
+type Cholesky[T Real] struct{ factors }
+
+// Factorize computes the factor of a square matrix, whose lower triangle is read, and waits for it. A matrix that is not positive
+// definite is [ErrNotPosDef]; the former factor stays then.
+func (f *Cholesky[T]) Factorize(ctx context.Context, a Operand[T]) error {
+	const op = "Cholesky"
+	if f == nil {
+		return fail(op, buffer.ErrNil)
+	}
+	n := from(op, a)
+	next := factors{}
+	found, err := next.decompose(ctx, op, expr.RoutineCholesky, n, func(packed Operand[float32]) *Expr[float32] {
+		if n.Rows == 0 {
+			return Fill[float32](1, 2, 1).On(n.Dev)
+		}
+		definite := MinAll[float32](Greater[float32](Diagonal(packed, 0), Fill[float32](1, 1, 0)))
+		low := Tril[float32](Abs[float32](Convert[float32](a)), 0)
+		whole := Add[float32](low, Transpose[float32](Tril[float32](low, -1)))
+		return HStack[float32](definite, MaxAll[float32](SumCols[float32](whole)))
+	})
+	switch {
+	case err != nil:
+		return err
+	case found[0] != 1:
+		return firstError(fail(op, ErrNotPosDef), next.Close())
+	}
+	err = f.Close()
+	f.factors = next
+	f.norm = float64(found[1])
+	return err
+}
+
+// L is the lower triangular factor.
+func (f *Cholesky[T]) L() *Expr[T] {
+	return shown[T]("L", f.leaf("L"), nil, func(_ *shaping, l *node) *node { return l })
+}
+
+// Solve is the solution of a * x = b, where a is what was factorised.
+func (f *Cholesky[T]) Solve(b Operand[T]) *Expr[T] {
+	return shown[T]("Solve", f.leaf("Solve"), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.real(1)) })
+}
+
+// solvedTwice solves with a lower triangle and with its transpose.
+func (s *shaping) solvedTwice(l, b *node) *node {
+	y := s.routine(expr.RoutineTriangle, expr.Form{}, 1, l, b)
+	return s.routine(expr.RoutineTriangle, expr.Form{Turned: true}, 1, l, y)
+}
+
+// SolveTo stores [Cholesky.Solve] in dst and waits for the condition number, once; see [LU.SolveTo].
+func (f *Cholesky[T]) SolveTo(ctx context.Context, dst *Dense[T], b Operand[T]) error {
+	return solveTo(ctx, "SolveTo", dst, f.Solve(b), func() (float64, error) { return f.Cond(ctx) })
+}
+
+// Cond estimates the condition number of the matrix in the norm 1. It waits.
+func (f *Cholesky[T]) Cond(ctx context.Context) (float64, error) {
+	const op = "Cond"
+	l := f.leaf(op)
+	if l.Err != nil {
+		return 0, l.Err
+	}
+	return f.condition(ctx, op, func(_ bool, b Operand[float32]) *Expr[float32] {
+		return &Expr[float32]{(&shaping{op: op}).solvedTwice(l, from(op, b))}
+	})
+}
+
+// LogDet returns the logarithm of the determinant. It waits.
+func (f *Cholesky[T]) LogDet(ctx context.Context) (float64, error) {
+	const op = "LogDet"
+	l := f.leaf(op)
+	if l.Err != nil {
+		return 0, l.Err
+	}
+	diagonal, err := Diagonal[float32](&Expr[float32]{l}, 0).read(ctx, op)
+	det := 0.0
+	for _, v := range diagonal {
+		det += 2 * math.Log(float64(v))
+	}
+	return det, err
+}
+
+// QR is a = Q * R by Householder reflections, in gonum's grammar; see [LU] for what holds of all decompositions.
+type QR[T Real] struct {
+	factors
+	singular bool // R has a 0 on its diagonal
+}
+
+// Factorize computes the factors of a matrix and waits for them.
+func (f *QR[T]) Factorize(ctx context.Context, a Operand[T]) error {
+	const op = "QR"
+	if f == nil {
+		return fail(op, buffer.ErrNil)
+	}
+	n := from(op, a)
+	found, err := f.decompose(ctx, op, expr.RoutineQR, n, func(packed Operand[float32]) *Expr[float32] {
+		return HStack[float32](Fill[float32](1, 1, float32(min(n.Rows, n.Cols))), Convert[float32](CountNonzero[float32](Diagonal(packed, 0)))).On(n.Dev)
+	})
+	if err != nil {
+		return err
+	}
+	f.singular = found[0] != found[1]
+	return nil
+}
+
+// Q is the factor with orthonormal columns, as many as the smaller dimension of the matrix.
+func (f *QR[T]) Q() *Expr[T] {
+	return shown[T]("Q", f.leaf("Q"), nil, func(s *shaping, qr *node) *node { return s.orthogonal(qr, qr.Rows, qr.Cols) })
+}
+
+// R is the upper triangular factor.
+func (f *QR[T]) R() *Expr[T] {
+	return shown[T]("R", f.leaf("R"), nil, func(s *shaping, qr *node) *node { return s.upper(qr) })
+}
+
+// Solve is the least squares solution of a * x = b, where a is what was factorised and has at least as many rows as columns; with
+// trans the smallest solution of the transpose of a times x = b. [buffer.ErrShape] where it has fewer rows.
+func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
+	const op = "Solve"
+	right := from(op, b)
+	return shown[T](op, f.leaf(op), []*node{right}, func(s *shaping, qr *node) *node {
+		switch {
+		case qr.Rows < qr.Cols, trans && right.Rows != qr.Cols:
+			return expr.Failed(expr.ShapeError(op, qr.Shape(), right.Shape()))
+		case trans:
+			return s.smallest(qr, s.real(1))
+		}
+		return s.fitted(qr, s.real(1))
+	})
+}
+
+// SolveTo stores [QR.Solve] in dst. A matrix of a smaller rank, as far as zeros on R's diagonal tell, is [ErrSingular] and leaves
+// dst as it was.
+func (f *QR[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
+	return solveTo(ctx, "SolveTo", dst, f.Solve(trans, b), func() (float64, error) {
+		if f.singular {
+			return math.Inf(1), nil
+		}
+		return 0, nil
+	})
+}
+
+// EigenSym is the eigenvalues and vectors of a symmetric matrix, in gonum's grammar; see [LU] for what holds of all decompositions.
+type EigenSym[T Real] struct {
+	factors
+	values []float64
+}
+
+// Factorize computes the eigenvalues and vectors of a square matrix, whose lower triangle is read, and waits for them.
+func (f *EigenSym[T]) Factorize(ctx context.Context, a Operand[T]) error {
+	const op = "EigenSym"
+	if f == nil {
+		return fail(op, buffer.ErrNil)
+	}
+	n := from(op, a)
+	found, err := f.decompose(ctx, op, expr.RoutineEigen, n, func(packed Operand[float32]) *Expr[float32] {
+		return lastColumn(packed, n.Rows)
+	})
+	if err == nil {
+		f.values = widened(found)
+	}
+	return err
+}
+
+// lastColumn is that of packed factors, as a row.
+func lastColumn(packed Operand[float32], count int) *Expr[float32] {
+	n := from("Values", packed)
+	return &Expr[float32]{(&shaping{op: "Values"}).last(n, count)}
+}
+
+func (s *shaping) last(packed *node, count int) *node {
+	if packed.Err != nil {
+		return packed
+	}
+	_, j := s.at(1, count)
+	return s.gather(packed, j, s.n(packed.Cols-1))
+}
+
+func widened(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}
+
+// Values returns the eigenvalues in ascending order.
+func (f *EigenSym[T]) Values() []float64 {
+	if f == nil {
+		return nil
+	}
+	return append([]float64(nil), f.values...)
+}
+
+// Vectors has the eigenvectors in its columns, in the order of the values.
+func (f *EigenSym[T]) Vectors() *Expr[T] {
+	return shown[T]("Vectors", f.leaf("Vectors"), nil, func(s *shaping, e *node) *node { return s.eigenColumns(e) })
+}
+
+// SVD is the singular value decomposition a = U * diag(s) * T(V), in gonum's grammar; see [LU] for what holds of all decompositions.
+type SVD[T Real] struct {
+	factors
+	values []float64
+}
+
+// Factorize computes the singular values and vectors of a matrix and waits for them.
+func (f *SVD[T]) Factorize(ctx context.Context, a Operand[T]) error {
+	const op = "SVD"
+	if f == nil {
+		return fail(op, buffer.ErrNil)
+	}
+	n := from(op, a)
+	rows, cols := n.Rows, n.Cols
+	if n.Err == nil && rows < cols {
+		n = expr.NewTranspose(op, n)
+	}
+	found, err := f.decompose(ctx, op, expr.RoutineSVD, n, func(packed Operand[float32]) *Expr[float32] {
+		return lastColumn(packed, min(rows, cols))
+	})
+	if err == nil {
+		f.rows, f.cols, f.values = rows, cols, widened(found)
+	}
+	return err
+}
+
+// Values returns the singular values in descending order.
+func (f *SVD[T]) Values() []float64 {
+	if f == nil {
+		return nil
+	}
+	return append([]float64(nil), f.values...)
+}
+
+// U has the left singular vectors in its columns, as many as singular values.
+func (f *SVD[T]) U() *Expr[T] {
+	return shown[T]("U", f.leaf("U"), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.rows, f.rows < f.cols, false) })
+}
+
+// V has the right singular vectors in its columns, as many as singular values.
+func (f *SVD[T]) V() *Expr[T] {
+	return shown[T]("V", f.leaf("V"), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.cols, f.rows < f.cols, true) })
+}
+
+// Rank returns the number of singular values above a tolerance times the largest. A tolerance of 0 is the larger dimension times
+// 2^-23; one that is negative or NaN is [gpu.ErrInvalid].
+func (f *SVD[T]) Rank(tolerance float64) (rank int, err error) {
+	const op = "Rank"
+	if n := f.leaf(op); n.Err != nil {
+		return 0, n.Err
+	}
+	if !(tolerance >= 0) {
+		return 0, fail(op, gpu.ErrInvalid, "a tolerance of ", text(tolerance))
+	}
+	if tolerance == 0 {
+		tolerance = float64(max(f.rows, f.cols)) / (1 << 23)
+	}
+	for _, v := range f.values {
+		if v > tolerance*f.values[0] {
+			rank++
+		}
+	}
+	return rank, nil
+}
+
+// Cond returns the largest singular value divided by the smallest: infinity for a singular matrix, 0 for one without elements.
+func (f *SVD[T]) Cond() float64 {
+	if f == nil || len(f.values) == 0 {
+		return 0
+	}
+	return f.values[0] / f.values[len(f.values)-1]
+}
