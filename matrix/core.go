@@ -347,6 +347,7 @@ var (
 	ErrOrder          = fault.New("ErrOrder", "entry out of storage order")
 	ErrNotSquare      = expr.ErrNotSquare
 	ErrSingular       = fault.New("ErrSingular", "the matrix is singular")
+	ErrConvergence    = fault.New("ErrConvergence", "no convergence")
 	ErrNotPosDef      = fault.New("ErrNotPosDef", "the matrix is not positive definite")
 )
 

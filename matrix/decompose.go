@@ -8,12 +8,10 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
-
-// Real are the element types of matrices that can be decomposed. Decompositions compute in float32.
-type Real interface{ float32 | Half }
 
 // Condition is the error of a system that is nearly singular: the condition number of its matrix in the norm 1. The solution was
 // stored, and may have no correct digit.
@@ -30,6 +28,7 @@ const ConditionTolerance = 1 << 24
 // factors are the packed factors of a matrix, which an object of a decomposition owns.
 type factors struct {
 	packed     *Dense[float32]
+	t          fuse.Type // of the matrix
 	rows, cols int     // of the matrix
 	norm       float64 // its norm 1
 	cond       float64 // in the norm 1; 0 before it was found
@@ -40,7 +39,12 @@ func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *n
 	if a.Err != nil {
 		return nil, a.Err
 	}
-	a = expr.NewConversion(op, fuse.F32, a.Typed(fuse.F32))
+	a = a.Typed(fuse.F32)
+	t := a.Type
+	if t.Compute() != fuse.F32 {
+		return nil, fail(op, gpu.ErrUnsupported, "not defined for ", t.String())
+	}
+	a = expr.NewConversion(op, fuse.F32, a)
 	next := &Dense[float32]{}
 	n := expr.NewFactor(op, r, expr.Form{}, 1, a)
 	if n.Err != nil {
@@ -53,13 +57,13 @@ func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *n
 	if err != nil {
 		return nil, firstError(named(op, err), next.Close())
 	}
-	err = f.Close()
-	*f = factors{packed: next, rows: a.Rows, cols: a.Cols}
+	err = f.close()
+	*f = factors{packed: next, t: t, rows: a.Rows, cols: a.Cols}
 	return found, err
 }
 
-// Close frees the factors. It is no error to close an object that has none.
-func (f *factors) Close() error {
+// close frees the factors. It is no error if there are none.
+func (f *factors) close() error {
 	if f == nil || f.packed == nil {
 		return nil
 	}
@@ -77,7 +81,8 @@ func (f *factors) leaf(op string) *node {
 }
 
 // shown is an expression of the packed factors, in the type of the matrix.
-func shown[T Real](op string, packed *node, args []*node, build func(s *shaping, packed *node) *node) *Expr[T] {
+func shown[T Elem](op string, f *factors, args []*node, build func(s *shaping, packed *node) *node) *Expr[T] {
+	packed := f.leaf(op)
 	if packed.Err != nil {
 		return &Expr[T]{packed}
 	}
@@ -86,7 +91,7 @@ func shown[T Real](op string, packed *node, args []*node, build func(s *shaping,
 			return &Expr[T]{a}
 		}
 	}
-	s := &shaping{op: op, t: typeOf[T](), args: append([]*node{expr.Number(typeOf[T](), 1, 1, 0)}, args...)}
+	s := &shaping{op: op, t: f.t, args: append([]*node{expr.Number(f.t, 1, 1, 0)}, args...)}
 	n := build(s, packed)
 	if s.err != nil {
 		return &Expr[T]{expr.Failed(s.err)}
@@ -134,7 +139,7 @@ func (f *factors) condition(ctx context.Context, op string, solve func(trans boo
 }
 
 // solveTo stores a solution. condition is called before anything is stored.
-func solveTo[T Real](ctx context.Context, op string, dst *Dense[T], x *Expr[T], condition func() (float64, error)) error {
+func solveTo[T Elem](ctx context.Context, op string, dst *Dense[T], x *Expr[T], condition func() (float64, error)) error {
 	if _, err := dst.usable(op); err != nil {
 		return err
 	}
@@ -157,9 +162,21 @@ func solveTo[T Real](ctx context.Context, op string, dst *Dense[T], x *Expr[T], 
 	return nil
 }
 
-// LU is P * a = L * U with partial pivoting, in gonum's grammar. The zero value has no factors; [LU.Factorize] computes them, and
+// LU is P * a = L * U with partial pivoting, in gonum's grammar, of float32 or [Half] elements; [gpu.ErrUnsupported] for others. It
+// computes in float32. The zero value has no factors; [LU.Factorize] computes them, and
 // Close frees them. An LU must not be used by several goroutines while one of them factorises or closes it.
-type LU[T Real] struct{ factors }
+type LU[T Elem] struct{ factors }
+
+// Close frees the factors. It is no error if there are none.
+func (f *LU[T]) Close() error { return f.all().close() }
+
+// all returns the factors, nil of a nil object.
+func (f *LU[T]) all() *factors {
+	if f == nil {
+		return nil
+	}
+	return &f.factors
+}
 
 // Factorize computes the factors of a square matrix and waits for them. Those of a singular matrix are no error: its determinant is
 // 0, and [LU.SolveTo] says [ErrSingular]. If it fails, the former factors stay.
@@ -192,17 +209,17 @@ func (f *LU[T]) Factorize(ctx context.Context, a Operand[T]) error {
 
 // L is the unit lower triangular factor.
 func (f *LU[T]) L() *Expr[T] {
-	return shown[T]("L", f.leaf("L"), nil, func(s *shaping, lu *node) *node { return s.lower(lu, lu.Rows, lu.Rows) })
+	return shown[T]("L", f.all(), nil, func(s *shaping, lu *node) *node { return s.lower(lu, lu.Rows, lu.Rows) })
 }
 
 // U is the upper triangular factor.
 func (f *LU[T]) U() *Expr[T] {
-	return shown[T]("U", f.leaf("U"), nil, func(s *shaping, lu *node) *node { return s.upper(s.part(lu, 0, 0, lu.Rows, lu.Rows)) })
+	return shown[T]("U", f.all(), nil, func(s *shaping, lu *node) *node { return s.upper(s.part(lu, 0, lu.Rows, lu.Rows)) })
 }
 
 // Permute is b with its rows exchanged as those of the matrix were, or with trans back: P * b, or the transpose of P times b.
 func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
-	return shown[T]("Permute", f.leaf("Permute"), []*node{from("Permute", b)}, func(s *shaping, lu *node) *node {
+	return shown[T]("Permute", f.all(), []*node{from("Permute", b)}, func(s *shaping, lu *node) *node {
 		return s.routine(expr.RoutinePermute, expr.Form{Turned: trans}, 1, lu, s.real(1))
 	})
 }
@@ -210,7 +227,7 @@ func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
 // Solve is the solution of a * x = b, or with trans of the transpose of a times x = b, where a is what was factorised. Of a singular
 // matrix it has infinities or NaN.
 func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
-	return shown[T]("Solve", f.leaf("Solve"), []*node{from("Solve", b)}, func(s *shaping, lu *node) *node {
+	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, lu *node) *node {
 		return s.routine(expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, s.real(1))
 	})
 }
@@ -224,7 +241,7 @@ func (f *LU[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operan
 // Cond estimates the condition number of the matrix in the norm 1, infinity of a singular one. It waits.
 func (f *LU[T]) Cond(ctx context.Context) (float64, error) {
 	const op = "Cond"
-	lu := f.leaf(op)
+	lu := f.all().leaf(op)
 	if lu.Err != nil {
 		return 0, lu.Err
 	}
@@ -237,7 +254,7 @@ func (f *LU[T]) Cond(ctx context.Context) (float64, error) {
 // 0. It waits.
 func (f *LU[T]) LogDet(ctx context.Context) (det, sign float64, err error) {
 	const op = "LogDet"
-	lu := f.leaf(op)
+	lu := f.all().leaf(op)
 	if lu.Err != nil {
 		return 0, 0, lu.Err
 	}

@@ -186,3 +186,52 @@ func TestSingular(t *testing.T) {
 		wants("another type of triangle", matrix.Solve[float32](of(2, 3, 1, 2, 3, 4, 5, 6), b).Err(), matrix.ErrNotSquare)
 	})
 }
+
+// TestConjugateGradients solves with dense and sparse matrices, and with what is none of them.
+func TestConjugateGradients(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx, rng := t.Context(), newRand(52)
+		const n = 50
+		a, ref := definite(t, dev, rng, 0, n)
+		check(t, a.Assign(matrix.Add[float32](matrix.Tril[float32](matrix.Where[float32](matrix.IsNaN[float32](a), matrix.Fill[float32](1, 1, 0), a), 0),
+			matrix.Transpose[float32](matrix.Tril[float32](matrix.Where[float32](matrix.IsNaN[float32](a), matrix.Fill[float32](1, 1, 0), a), -1)))))
+		b, right := sampled(t, dev, rng, 0, n, 1)
+		x := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, n, 1))
+		dense := func(y, p *matrix.Dense[float32]) error { return y.Mul(a, p) }
+		jacobi := func(z, r *matrix.Dense[float32]) error {
+			return z.Assign(matrix.DivElem[float32](r, matrix.Transpose[float32](matrix.Diagonal[float32](a, 0))))
+		}
+		for _, o := range []matrix.CGOptions[float32]{{MaxIterations: 500}, {Precondition: jacobi, MaxIterations: 500, Every: 3}} {
+			check(t, x.Zero())
+			result, err := matrix.ConjugateGradients(ctx, x, b, dense, o)
+			if err != nil {
+				t.Fatalf("%+v: %v", result, err)
+			}
+			residual(t, "conjugate gradients", product(ref, wide(t, dev, "x", x.Expr())), right, mat.Norm(right, 2), 1e-4/roundoff)
+		}
+		for what, c := range map[string]struct {
+			run  func() error
+			want error
+		}{
+			"too few": {func() error {
+				_ = x.Zero()
+				_, err := matrix.ConjugateGradients(ctx, x, b, dense, matrix.CGOptions[float32]{MaxIterations: 2})
+				return err
+			}, matrix.ErrConvergence},
+			"not definite": {func() error {
+				_, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Assign(matrix.Neg[float32](p)) })
+				return err
+			}, matrix.ErrNotPosDef},
+			"no product": {func() error { _, err := matrix.ConjugateGradients(ctx, x, b, nil); return err }, buffer.ErrNil},
+			"another size": {func() error {
+				_, err := matrix.ConjugateGradients(ctx, x, matrix.Fill[float32](3, 1, 1), dense)
+				return err
+			}, buffer.ErrShape},
+		} {
+			if err := c.run(); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		check(t, x.Close())
+	})
+}

@@ -31,30 +31,25 @@ func (s *shaping) routine(r expr.Routine, form expr.Form, count int, args ...*no
 	return expr.NewFactor(s.op, r, form, count, args...)
 }
 
-// part is rows x cols elements of x, from (i, j) on.
-func (s *shaping) part(x *node, i, j, rows, cols int) *node {
+// part is rows x cols elements of x, from column j on.
+func (s *shaping) part(x *node, j, rows, cols int) *node {
 	if x.Err != nil {
 		return x
 	}
 	r, c := s.at(rows, cols)
-	return s.gather(x, s.plus(r, i), s.plus(c, j))
+	return s.gather(x, r, s.plus(c, j))
 }
 
 // float is a number of the type that decompositions compute in.
 func (s *shaping) float(v float64) *node { return expr.Number(fuse.F32, 1, 1, v) }
 
-// whether is a number where a condition of whole numbers holds, and another elsewhere.
-func (s *shaping) whether(cond *node, a, b float64) *node {
-	return s.where(cond, s.float(a), s.float(b))
-}
-
 func (s *shaping) fold(r fuse.Reduction, a *node) *node {
 	return expr.NewReduction(s.op, r, fuse.AxisAll, 0, a)
 }
 
-// square checks that an operand is square.
-func (s *shaping) square(at int) bool {
-	if a := s.args[at]; a.Rows != a.Cols && s.err == nil {
+// square checks that the first operand is square.
+func (s *shaping) square() bool {
+	if a := s.args[0]; a.Rows != a.Cols && s.err == nil {
 		s.err = expr.ErrorNotSquare(s.op, a.Shape())
 	}
 	return s.err == nil
@@ -62,7 +57,7 @@ func (s *shaping) square(at int) bool {
 
 // solve packs the factors of a first: its right sides are solved for by substitution.
 func (s *shaping) solve() *node {
-	if !s.square(0) {
+	if !s.square() {
 		return nil
 	}
 	return s.finish(s.solved(s.real(0), s.real(1)))
@@ -78,7 +73,7 @@ func (s *shaping) solved(a, b *node) *node {
 }
 
 func (s *shaping) inverse() *node {
-	if !s.square(0) {
+	if !s.square() {
 		return nil
 	}
 	return s.finish(s.inverted(s.real(0)))
@@ -91,7 +86,7 @@ func (s *shaping) inverted(a *node) *node {
 
 // pivots are the diagonal of U, and whether each row was exchanged: the sign of the determinant.
 func (s *shaping) pivots() (diagonal, sign *node) {
-	if !s.square(0) {
+	if !s.square() {
 		return expr.Failed(s.err), expr.Failed(s.err)
 	}
 	n := s.args[0].Rows
@@ -206,13 +201,13 @@ func (s *shaping) leastSquares() *node {
 // fitted solves the triangle of a packed QR for Q^T b.
 func (s *shaping) fitted(qr, b *node) *node {
 	y := s.routine(expr.RoutineQMul, expr.Form{Turned: true}, 1, qr, b)
-	return s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, 0, qr.Cols, qr.Cols), s.part(y, 0, 0, qr.Cols, b.Cols))
+	return s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, qr.Cols, qr.Cols), s.part(y, 0, qr.Cols, b.Cols))
 }
 
 // smallest is the smallest solution of the transpose of what a packed QR is of: Q R^-T b.
 func (s *shaping) smallest(qr, b *node) *node {
-	x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, 0, qr.Cols, qr.Cols), b)
-	return s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, 0, qr.Rows, b.Cols))
+	x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, qr.Cols, qr.Cols), b)
+	return s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, qr.Rows, b.Cols))
 }
 
 func (s *shaping) eigenvalues() *node {
@@ -288,7 +283,7 @@ func (s *shaping) significant(values *node) *node {
 	if tolerance == 0 {
 		tolerance = float64(max(a.Rows, a.Cols)) / (1 << 23)
 	}
-	largest := s.part(values, 0, 0, 1, 1)
+	largest := s.part(values, 0, 1, 1)
 	return s.apply(fuse.OpGt, values, s.apply(fuse.OpMul, largest, s.float(tolerance)))
 }
 
@@ -325,13 +320,13 @@ func (s *shaping) cond() *node {
 	if packed.Err != nil || packed.Rows == 0 {
 		return s.finish(firstNode(packed, s.float(0)))
 	}
-	return s.finish(s.apply(fuse.OpDiv, s.part(values, 0, 0, 1, 1), s.part(values, 0, packed.Rows-1, 1, 1)))
+	return s.finish(s.apply(fuse.OpDiv, s.part(values, 0, 1, 1), s.part(values, packed.Rows-1, 1, 1)))
 }
 
 // matrixPower multiplies the squares that the bits of the exponent name.
 func (s *shaping) matrixPower() *node {
 	k := s.whole(0, 1)
-	if !s.square(0) {
+	if !s.square() {
 		return nil
 	}
 	a := s.args[0]

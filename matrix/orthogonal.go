@@ -12,7 +12,18 @@ import (
 )
 
 // Cholesky is a = L * T(L) of a symmetric positive definite matrix, in gonum's grammar; see [LU] for what holds of all decompositions.
-type Cholesky[T Real] struct{ factors }
+type Cholesky[T Elem] struct{ factors }
+
+// Close frees the factors. It is no error if there are none.
+func (f *Cholesky[T]) Close() error { return f.all().close() }
+
+// all returns the factors, nil of a nil object.
+func (f *Cholesky[T]) all() *factors {
+	if f == nil {
+		return nil
+	}
+	return &f.factors
+}
 
 // Factorize computes the factor of a square matrix, whose lower triangle is read, and waits for it. A matrix that is not positive
 // definite is [ErrNotPosDef]; the former factor stays then.
@@ -36,9 +47,9 @@ func (f *Cholesky[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	case err != nil:
 		return err
 	case found[0] != 1:
-		return firstError(fail(op, ErrNotPosDef), next.Close())
+		return firstError(fail(op, ErrNotPosDef), next.close())
 	}
-	err = f.Close()
+	err = f.close()
 	f.factors = next
 	f.norm = float64(found[1])
 	return err
@@ -46,12 +57,12 @@ func (f *Cholesky[T]) Factorize(ctx context.Context, a Operand[T]) error {
 
 // L is the lower triangular factor.
 func (f *Cholesky[T]) L() *Expr[T] {
-	return shown[T]("L", f.leaf("L"), nil, func(_ *shaping, l *node) *node { return l })
+	return shown[T]("L", f.all(), nil, func(_ *shaping, l *node) *node { return l })
 }
 
 // Solve is the solution of a * x = b, where a is what was factorised.
 func (f *Cholesky[T]) Solve(b Operand[T]) *Expr[T] {
-	return shown[T]("Solve", f.leaf("Solve"), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.real(1)) })
+	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.real(1)) })
 }
 
 // solvedTwice solves with a lower triangle and with its transpose.
@@ -68,7 +79,7 @@ func (f *Cholesky[T]) SolveTo(ctx context.Context, dst *Dense[T], b Operand[T]) 
 // Cond estimates the condition number of the matrix in the norm 1. It waits.
 func (f *Cholesky[T]) Cond(ctx context.Context) (float64, error) {
 	const op = "Cond"
-	l := f.leaf(op)
+	l := f.all().leaf(op)
 	if l.Err != nil {
 		return 0, l.Err
 	}
@@ -80,7 +91,7 @@ func (f *Cholesky[T]) Cond(ctx context.Context) (float64, error) {
 // LogDet returns the logarithm of the determinant. It waits.
 func (f *Cholesky[T]) LogDet(ctx context.Context) (float64, error) {
 	const op = "LogDet"
-	l := f.leaf(op)
+	l := f.all().leaf(op)
 	if l.Err != nil {
 		return 0, l.Err
 	}
@@ -93,9 +104,20 @@ func (f *Cholesky[T]) LogDet(ctx context.Context) (float64, error) {
 }
 
 // QR is a = Q * R by Householder reflections, in gonum's grammar; see [LU] for what holds of all decompositions.
-type QR[T Real] struct {
+type QR[T Elem] struct {
 	factors
 	singular bool // R has a 0 on its diagonal
+}
+
+// Close frees the factors. It is no error if there are none.
+func (f *QR[T]) Close() error { return f.all().close() }
+
+// all returns the factors, nil of a nil object.
+func (f *QR[T]) all() *factors {
+	if f == nil {
+		return nil
+	}
+	return &f.factors
 }
 
 // Factorize computes the factors of a matrix and waits for them.
@@ -117,12 +139,12 @@ func (f *QR[T]) Factorize(ctx context.Context, a Operand[T]) error {
 
 // Q is the factor with orthonormal columns, as many as the smaller dimension of the matrix.
 func (f *QR[T]) Q() *Expr[T] {
-	return shown[T]("Q", f.leaf("Q"), nil, func(s *shaping, qr *node) *node { return s.orthogonal(qr, qr.Rows, qr.Cols) })
+	return shown[T]("Q", f.all(), nil, func(s *shaping, qr *node) *node { return s.orthogonal(qr, qr.Rows, qr.Cols) })
 }
 
 // R is the upper triangular factor.
 func (f *QR[T]) R() *Expr[T] {
-	return shown[T]("R", f.leaf("R"), nil, func(s *shaping, qr *node) *node { return s.upper(qr) })
+	return shown[T]("R", f.all(), nil, func(s *shaping, qr *node) *node { return s.upper(qr) })
 }
 
 // Solve is the least squares solution of a * x = b, where a is what was factorised and has at least as many rows as columns; with
@@ -130,7 +152,7 @@ func (f *QR[T]) R() *Expr[T] {
 func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 	const op = "Solve"
 	right := from(op, b)
-	return shown[T](op, f.leaf(op), []*node{right}, func(s *shaping, qr *node) *node {
+	return shown[T](op, f.all(), []*node{right}, func(s *shaping, qr *node) *node {
 		switch {
 		case qr.Rows < qr.Cols, trans && right.Rows != qr.Cols:
 			return expr.Failed(expr.ShapeError(op, qr.Shape(), right.Shape()))
@@ -153,9 +175,20 @@ func (f *QR[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operan
 }
 
 // EigenSym is the eigenvalues and vectors of a symmetric matrix, in gonum's grammar; see [LU] for what holds of all decompositions.
-type EigenSym[T Real] struct {
+type EigenSym[T Elem] struct {
 	factors
 	values []float64
+}
+
+// Close frees the factors. It is no error if there are none.
+func (f *EigenSym[T]) Close() error { return f.all().close() }
+
+// all returns the factors, nil of a nil object.
+func (f *EigenSym[T]) all() *factors {
+	if f == nil {
+		return nil
+	}
+	return &f.factors
 }
 
 // Factorize computes the eigenvalues and vectors of a square matrix, whose lower triangle is read, and waits for them.
@@ -206,13 +239,24 @@ func (f *EigenSym[T]) Values() []float64 {
 
 // Vectors has the eigenvectors in its columns, in the order of the values.
 func (f *EigenSym[T]) Vectors() *Expr[T] {
-	return shown[T]("Vectors", f.leaf("Vectors"), nil, func(s *shaping, e *node) *node { return s.eigenColumns(e) })
+	return shown[T]("Vectors", f.all(), nil, func(s *shaping, e *node) *node { return s.eigenColumns(e) })
 }
 
 // SVD is the singular value decomposition a = U * diag(s) * T(V), in gonum's grammar; see [LU] for what holds of all decompositions.
-type SVD[T Real] struct {
+type SVD[T Elem] struct {
 	factors
 	values []float64
+}
+
+// Close frees the factors. It is no error if there are none.
+func (f *SVD[T]) Close() error { return f.all().close() }
+
+// all returns the factors, nil of a nil object.
+func (f *SVD[T]) all() *factors {
+	if f == nil {
+		return nil
+	}
+	return &f.factors
 }
 
 // Factorize computes the singular values and vectors of a matrix and waits for them.
@@ -245,19 +289,19 @@ func (f *SVD[T]) Values() []float64 {
 
 // U has the left singular vectors in its columns, as many as singular values.
 func (f *SVD[T]) U() *Expr[T] {
-	return shown[T]("U", f.leaf("U"), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.rows, f.rows < f.cols, false) })
+	return shown[T]("U", f.all(), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.rows, f.rows < f.cols, false) })
 }
 
 // V has the right singular vectors in its columns, as many as singular values.
 func (f *SVD[T]) V() *Expr[T] {
-	return shown[T]("V", f.leaf("V"), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.cols, f.rows < f.cols, true) })
+	return shown[T]("V", f.all(), nil, func(s *shaping, p *node) *node { return s.vectors(p, f.cols, f.rows < f.cols, true) })
 }
 
 // Rank returns the number of singular values above a tolerance times the largest. A tolerance of 0 is the larger dimension times
 // 2^-23; one that is negative or NaN is [gpu.ErrInvalid].
 func (f *SVD[T]) Rank(tolerance float64) (rank int, err error) {
 	const op = "Rank"
-	if n := f.leaf(op); n.Err != nil {
+	if n := f.all().leaf(op); n.Err != nil {
 		return 0, n.Err
 	}
 	if !(tolerance >= 0) {

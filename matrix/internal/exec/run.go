@@ -92,7 +92,7 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 		Memories: slices.Clone(r.memories), Numbers: r.numbers,
 		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
 	})
-	if err == nil && len(r.key) <= maxKey {
+	if err == nil && len(r.key) <= maxKey && len(p.Steps) <= maxSteps {
 		r.x.plans.Put(string(r.key), p)
 	}
 	return p, err
@@ -208,9 +208,10 @@ func (r *Run) bind(w *plan.Binding) error {
 	return nil
 }
 
-// The longest key of a plan that is kept, and how many nodes the table of a tree is kept for.
+// The longest key and the most steps of a plan that is kept, and how many nodes the table of a tree is kept for.
 const (
 	maxKey   = 1 << 14
+	maxSteps = 1 << 12
 	maxTable = 1 << 12
 )
 
