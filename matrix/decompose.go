@@ -29,9 +29,9 @@ const ConditionTolerance = 1 << 24
 type factors struct {
 	packed     *Dense[float32]
 	t          fuse.Type // of the matrix
-	rows, cols int     // of the matrix
-	norm       float64 // its norm 1
-	cond       float64 // in the norm 1; 0 before it was found
+	rows, cols int       // of the matrix
+	norm       float64   // its norm 1
+	cond       float64   // in the norm 1; 0 before it was found
 }
 
 // decompose computes the factors, in the place of those that were there, and returns the numbers of a row that tests makes of them.
