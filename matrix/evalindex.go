@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -215,75 +214,6 @@ func (e *evaluator) statements() *node {
 		}
 	}
 	return x
-}
-
-// EvalAll evaluates statements as [Eval] reads them, and returns the matrices that are the values of names, in their order; the name ""
-// is the value of the last statement. Statements after one that is returned use its matrix, so that nothing is computed twice.
-// A text without matrices needs the device; where there are some it may be nil. Everything is queued, and closed again where
-// something fails. A name that no statement has is [ErrName].
-func EvalAll[T Elem](dev *gpu.Device, text string, vars map[string]*Dense[T], names ...string) ([]*Dense[T], error) {
-	const op = "EvalAll"
-	dry := evaluatorOf(vars)
-	last := dry.run(text)
-	if last.Err != nil {
-		return nil, last.Err
-	}
-	for _, name := range names {
-		if x := dry.names[name]; name != "" && x == nil {
-			return nil, fail(op, ErrName, "no statement of the name ", name)
-		} else if x != nil && x.Err != nil {
-			return nil, x.Err
-		}
-	}
-	made := map[string]*Dense[T]{}
-	var failed error
-	evaluate := func(name string, x *node) *node {
-		m := &Dense[T]{}
-		x = x.Typed(fuse.F32)
-		if isNumber(x) || x.Type == expr.Untyped {
-			x = numberNode(dry.t, x.Value).Typed(fuse.F32)
-		}
-		if dev != nil && x.Dev == nil && x.Err == nil {
-			on := *x
-			on.Dev = dev
-			x = &on
-		}
-		if err := m.queue(op, &Expr[T]{x}); err != nil {
-			failed = firstError(failed, err)
-			return expr.Failed(err)
-		}
-		if old := made[name]; old != nil {
-			failed = firstError(failed, old.Close())
-		}
-		made[name] = m
-		return m.core().operand("Eval")
-	}
-	e := evaluatorOf(vars)
-	e.define = func(name string, x *node) *node {
-		for _, wanted := range names {
-			if wanted == name {
-				return evaluate(name, x)
-			}
-		}
-		return x
-	}
-	x := e.run(text)
-	for _, name := range names {
-		if name == "" && made[""] == nil && failed == nil {
-			evaluate("", x)
-		}
-	}
-	if failed = firstError(failed, x.Err); failed != nil {
-		for _, m := range made {
-			_ = m.Close() // the failure is told
-		}
-		return nil, failed
-	}
-	list := make([]*Dense[T], len(names))
-	for i, name := range names {
-		list[i] = made[name]
-	}
-	return list, nil
 }
 
 // evaluatorOf reads texts of matrices.

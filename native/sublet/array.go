@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -28,23 +29,36 @@ type array struct {
 	change float64 // the largest relative change of an element by a cast
 }
 
+// npyBegin is what every .npy file begins with.
+const npyBegin = "\x93NUMPY"
+
 // readArray reads a file whose header passes a check. With cast its elements become float32.
 func (a *app) readArray(ctx context.Context, path string, cast bool, check func(*array) error) (*array, error) {
-	f, err := openInput(ctx, path)
+	f, err := a.openArray(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	if path != standard {
+		defer func() { _ = f.Close() }() // it was only read
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	size := int64(-1)
-	if st.Mode().IsRegular() {
+	if st.Mode().IsRegular() && path != standard {
 		size = st.Size()
 	}
 	a.progress.enter("reading", size)
-	r, err := npy.NewReader(f, size)
+	src := bufio.NewReaderSize(f, 1<<16)
+	if begin, _ := src.Peek(len(npyBegin)); isCSV(path) || path == standard && len(begin) > 0 && string(begin) != npyBegin {
+		x, err := readCSV(ctx, path, src)
+		if err != nil {
+			return nil, err
+		}
+		return x, check(x)
+	}
+	r, err := npy.NewReader(src, size)
 	if err != nil {
 		if _, known := formatOf(path, "", ""); known == nil {
 			return nil, fmt.Errorf("%w; sublet params get takes an array out of a file of several", inFile(path, err))

@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +25,11 @@ import (
 )
 
 const typesHelp = `
-Files are NumPy's .npy. Elements are float32, float16, int32 or uint32, the same in all files; --cast converts other
-types, such as float64, and mixtures to float32 and reports the largest relative change of an element. An array of one
-dimension is a row, one without dimensions is a 1x1 matrix. Either order of elements is read; results are written row by
-row. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its rows if
+Files are NumPy's .npy, or text with commas where the name ends in .csv: rows of float32 numbers, and a line of headings
+that is passed over. Elements are float32, float16, int8 to int32 or uint8 to uint32, the same in all files; --cast
+converts other types, such as float64, and mixtures to float32 and reports the largest relative change of an element. An
+array of one dimension is a row, one without dimensions is a 1x1 matrix. Either order of elements is read; results are
+written row by row. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its rows if
 there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
 
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
@@ -52,38 +55,87 @@ func (a *app) mulCommand() *cobra.Command {
 func (a *app) evalCommand() *cobra.Command {
 	t := task{app: a}
 	c := &cobra.Command{
-		Use:   "eval EXPR -i NAME=FILE...",
+		Use:   "eval EXPR [-i NAME=FILE]...",
 		Short: "Evaluate an expression of matrices",
 		Long: `Evaluate an expression of matrices. Its grammar is that of a Go expression: * is the matrix product, % the
 element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
-T(A) or A.T is the transpose. The functions:
+A ** 2 is the power of each element, A @ B the product, too. T(A) or A.T is the transpose. A[i, j], A[i:k, j:l] and A[::2]
+are rows and columns, from 0; negative numbers count from the end. Several statements, B = A*A; C = B + 1, are separated
+by semicolons or ends of lines; -o NAME=FILE writes the value of a name, and -o FILE that of the last statement. An
+expression may begin with a minus. The functions:
 
-` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        rows i to k-1, columns j to l-1, from 0; A is a name
-  fill(rows, columns, value)
+` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        rows i to k-1, columns j to l-1, from 0
+  fill(rows, columns, value) rowindex(rows, columns) colindex(rows, columns) gather(A, rows, columns)
+  float32(A) float16(A) int32(A) uint32(A) int16(A) uint16(A) int8(A) uint8(A) bool(A)
 
 The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide.
 ` + typesHelp,
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
-  sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,
+  sublet eval 'T(X) * X' -i X=x.npy -o gram.npy
+  sublet eval 'solve(A, b)' -i A=a.csv -i b=b.csv
+  sublet eval 'B = A*A; C = B + 1' -i A=a.npy -o B=b.npy -o C=c.csv
+  sublet eval 'arange(5) ** 2'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			switch t.expr = args[0]; {
-			case t.expr == "":
+			if t.expr = strings.TrimPrefix(args[0], minusMark); strings.TrimSpace(t.expr) == "" {
 				return cli.Usagef("the expression is empty")
-			case len(t.inputs) == 0:
-				return cli.Usagef("-i is missing: want a matrix of the expression, as -i NAME=FILE; the result has its element type")
 			}
 			return t.run(c.Context())
 		},
 	}
 	seen := map[string]bool{}
-	c.Flags().FuncP("input", "i", "a matrix of the expression, as `NAME=FILE`", func(s string) error {
+	c.Flags().FuncP("input", "i", "a matrix of the expression, as `NAME=FILE`; - is standard input", func(s string) error {
 		in, err := splitNamed("NAME=FILE", s, seen)
+		if err == nil && in.value == standard && slices.ContainsFunc(t.inputs, func(o named) bool { return o.value == standard }) {
+			err = cli.Usagef("standard input is one matrix")
+		}
 		t.inputs = append(t.inputs, in)
 		return err
 	})
 	t.flags(c)
 	return c
+}
+
+// takesValue are flags of eval whose value is the next argument.
+var takesValue = []string{"-i", "--input", "-o", "--output", "--driver", "--adapter", "--timeout"}
+
+// minusMark precedes an expression that begins with a minus.
+const minusMark = " "
+
+// minusFirst marks an expression that begins with a minus, so that it is not taken for flags.
+func minusFirst(args []string) []string {
+	at := slices.Index(args, "eval")
+	if at < 0 {
+		return args
+	}
+	for i := at + 1; i < len(args) && args[i] != "--"; i++ {
+		switch s := args[i]; {
+		case slices.Contains(takesValue, s):
+			i++
+		case !strings.HasPrefix(s, "-"):
+			return args
+		case isMinus(s):
+			args = slices.Clone(args)
+			args[i] = minusMark + s
+			return args
+		}
+	}
+	return args
+}
+
+// isMinus reports whether an argument that begins with a minus is an expression and no flag.
+func isMinus(s string) bool {
+	if len(s) < 2 || s[1] == '-' || s == "-i" || s == "-o" || s == "-h" {
+		return false
+	}
+	name, _, assigned := strings.Cut(s[2:], "=")
+	switch s[1] {
+	case 'i':
+		return !assigned || !token.IsIdentifier(name)
+	case 'o':
+		return strings.Contains(s, "(")
+	}
+	return true
 }
 
 // named is a flag's value NAME=VALUE.
@@ -109,8 +161,10 @@ type task struct {
 	*app
 	expr   string
 	inputs []named
-	output string // "" prints the result
-	cast   bool
+	// outputs are the files that results go to, each with the name of a statement, or "" for the last one. Without any the last one is
+	// printed.
+	outputs []named
+	cast    bool
 
 	dev      *gpu.Device
 	operands []*array // of the inputs
@@ -134,16 +188,26 @@ type result struct {
 
 // flags adds the flags that every evaluation has.
 func (t *task) flags(c *cobra.Command) {
-	t.outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
+	c.Flags().FuncP("output", "o", "`FILE` to write the result to, or NAME=FILE; - is standard output", func(s string) error {
+		name, path, ok := strings.Cut(s, "=")
+		if !ok || !token.IsIdentifier(name) {
+			name, path = "", s
+		}
+		if path == "" {
+			return errors.New("want the name of a file")
+		}
+		t.outputs = append(t.outputs, named{name, t.claim(path)})
+		return nil
+	})
 	c.Flags().BoolVar(&t.cast, "cast", false, "convert the elements of all files to float32")
 }
 
 // run does the task and reports on it.
 func (t *task) run(ctx context.Context) error {
-	var out io.Writer
-	var err error
-	if t.output != "" {
-		if out, err = t.create(t.output); err != nil {
+	outs := make([]io.Writer, len(t.outputs))
+	for i, o := range t.outputs {
+		var err error
+		if outs[i], err = t.create(o.value); err != nil {
 			return err
 		}
 	}
@@ -155,20 +219,47 @@ func (t *task) run(ctx context.Context) error {
 		}
 		t.operands = append(t.operands, x)
 	}
-	switch t.operands[0].Type {
+	if t.dev == nil {
+		if err := t.open(ctx); err != nil {
+			return err
+		}
+	}
+	of := dtype.Float32
+	if len(t.operands) > 0 {
+		of = t.operands[0].Type
+	}
+	switch of {
 	case dtype.Float16:
-		return perform[matrix.Half](ctx, t, out)
+		return perform[matrix.Half](ctx, t, of, outs)
+	case dtype.Int8:
+		return perform[int8](ctx, t, of, outs)
+	case dtype.Uint8:
+		return perform[uint8](ctx, t, of, outs)
+	case dtype.Int16:
+		return perform[int16](ctx, t, of, outs)
+	case dtype.Uint16:
+		return perform[uint16](ctx, t, of, outs)
 	case dtype.Int32:
-		return perform[int32](ctx, t, out)
+		return perform[int32](ctx, t, of, outs)
 	case dtype.Uint32:
-		return perform[uint32](ctx, t, out)
+		return perform[uint32](ctx, t, of, outs)
 	default:
-		return perform[float32](ctx, t, out)
+		return perform[float32](ctx, t, of, outs)
 	}
 }
 
+func (t *task) open(ctx context.Context) (err error) {
+	t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))
+	return err
+}
+
+// elementTypes are those of matrices that files may have.
+var elementTypes = []dtype.Type{
+	dtype.Float32, dtype.Float16, dtype.Int32, dtype.Uint32, dtype.Int16, dtype.Uint16, dtype.Int8, dtype.Uint8,
+}
+
 // check judges a file by its header, and opens the device for the first one that is right.
-func (t *task) check(ctx context.Context, x *array) (err error) {
+func (t *task) check(ctx context.Context, x *array) error {
 	const advice = "; --cast converts to float32 and reports the largest relative change"
 	if _, _, err := x.dims(); err != nil {
 		return err
@@ -179,14 +270,14 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 		return fault.Fail(x.path, errElem, is)
 	case t.cast:
 		typ = dtype.Float32
-	case typ != dtype.Float32 && typ != dtype.Float16 && typ != dtype.Int32 && typ != dtype.Uint32:
-		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32 and uint32", advice)
+	case !slices.Contains(elementTypes, typ):
+		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int8 to int32 and uint8 to uint32", advice)
 	case len(t.operands) > 0 && typ != t.operands[0].Type:
 		first := t.operands[0]
 		return fault.Fail(x.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
 	}
 	if t.dev == nil {
-		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err != nil {
+		if err := t.open(ctx); err != nil {
 			return err
 		}
 	}
@@ -215,13 +306,78 @@ type number interface {
 	npy.Elem
 }
 
-// perform does a task with elements of one type, and writes the result to out or, where that is nil, prints it.
-func perform[T number](ctx context.Context, t *task, out io.Writer) error {
-	vars := map[string]*matrix.Dense[T]{}
-	r := result{DType: t.operands[0].Type.String()}
-	if t.cast {
-		r.Change = new(float64)
+// perform does a task with elements of one type, and writes the results or, where no file gets any, prints the last one.
+func perform[T number](ctx context.Context, t *task, of dtype.Type, outs []io.Writer) error {
+	vars, err := operands[T](t)
+	if err != nil {
+		return err
 	}
+	r := result{DType: of.String()}
+	for _, x := range t.operands {
+		if t.cast {
+			r.Change = new(max(value(r.Change), x.change))
+		}
+	}
+	t.progress.enter("computing", 0)
+	start := time.Now()
+	names := []string{}
+	for _, o := range t.outputs {
+		names = append(names, o.name)
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	made, err := matrix.EvalAll(t.dev, t.expr, vars, names...)
+	if err != nil {
+		return err
+	}
+	var values []T
+	for i, m := range made {
+		if values, err = m.Read(ctx); err != nil { // row by row
+			return err
+		}
+		r.Seconds = time.Since(start).Seconds()
+		r.Rows, r.Cols = m.Dims()
+		if i < len(outs) {
+			t.progress.enter("writing", 0)
+			if err := store(outs[i], t.outputs[i].value, of, r.Rows, r.Cols, values); err != nil {
+				return err
+			}
+		}
+	}
+	stats, info := t.dev.Stats(), t.dev.Info()
+	r.Adapter, r.Driver = info.Name, info.Driver
+	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
+	if len(outs) == 0 {
+		r.Values = nested(r.Rows, r.Cols, values)
+	}
+	return t.report(r, func(w io.Writer) error {
+		if len(outs) == 0 {
+			if err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil }); err != nil {
+				return err
+			}
+		}
+		cast := ""
+		if t.cast {
+			cast = fmt.Sprintf(", largest relative change by --cast: %.3g", value(r.Change))
+		}
+		_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
+			r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
+		return err
+	})
+}
+
+// value is what a pointer points to, 0 of none.
+func value(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// operands wraps the files as matrices.
+func operands[T number](t *task) (map[string]*matrix.Dense[T], error) {
+	vars := map[string]*matrix.Dense[T]{}
 	for i, x := range t.operands {
 		rows, cols, err := x.dims()
 		if err == nil {
@@ -229,45 +385,16 @@ func perform[T number](ctx context.Context, t *task, out io.Writer) error {
 			vars[t.inputs[i].name], err = matrix.FromBuffer[T](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, layout)
 		}
 		if err != nil {
-			return inFile(x.path, err)
-		}
-		if t.cast {
-			*r.Change = max(*r.Change, x.change)
+			return nil, inFile(x.path, err)
 		}
 	}
-	t.progress.enter("computing", 0)
-	start := time.Now()
-	y := matrix.Eval(t.expr, vars)
-	values, err := y.Read(ctx) // row by row
-	if err != nil {
-		return err
+	return vars, nil
+}
+
+// store writes a result as the name of its file says.
+func store[T number](out io.Writer, path string, of dtype.Type, rows, cols int, values []T) error {
+	if isCSV(path) {
+		return writeCSV(out, rows, cols, values)
 	}
-	r.Seconds = time.Since(start).Seconds()
-	r.Rows, r.Cols = y.Dims()
-	stats, info := t.dev.Stats(), t.dev.Info()
-	r.Adapter, r.Driver = info.Name, info.Driver
-	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
-	if out == nil {
-		r.Values = nested(r.Rows, r.Cols, values)
-	} else {
-		t.progress.enter("writing", 0)
-		h := npy.Header{Type: t.operands[0].Type, Shape: []int64{int64(r.Rows), int64(r.Cols)}}
-		if err := npy.Write(out, h, values); err != nil {
-			return err
-		}
-	}
-	return t.report(r, func(w io.Writer) error {
-		if out == nil {
-			if err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil }); err != nil {
-				return err
-			}
-		}
-		cast := ""
-		if t.cast {
-			cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
-		}
-		_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
-			r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
-		return err
-	})
+	return npy.Write(out, npy.Header{Type: of, Shape: []int64{int64(rows), int64(cols)}}, values)
 }

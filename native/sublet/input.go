@@ -22,6 +22,14 @@ func openInput(ctx context.Context, path string) (*input, error) {
 	return &input{f, ctx}, nil
 }
 
+// openArray opens a file, or standard input.
+func (a *app) openArray(ctx context.Context, path string) (*input, error) {
+	if path == standard && a.in != nil {
+		return &input{a.in, ctx}, nil
+	}
+	return openInput(ctx, path)
+}
+
 // Read reads into memory of its own where it might be left behind.
 func (in *input) Read(b []byte) (int, error) {
 	if st, err := in.Stat(); err != nil || st.Mode().IsRegular() {
