@@ -60,7 +60,16 @@ func placing(t fuse.Type) *fuse.Func {
 		{Op: fuse.OpConvert, X: 6, Y: uint8(t), Type: f.Type},
 		{Op: fuse.OpAt, X: 2, Y: 3, Z: 0, Type: f.Type},
 		{Op: fuse.OpSub, X: 7, Y: 8, Type: f.Type},
+		{Op: fuse.OpRow, Type: fuse.I32},
+		{Op: fuse.OpCol, Type: fuse.I32},
 	}
+	for range 5 {
+		f.Code = append(f.Code, fuse.Instr{Op: fuse.OpConvert, X: 2, Y: uint8(fuse.U32), Type: fuse.U32})
+	}
+	f.Code = append(
+		f.Code, fuse.Instr{Op: fuse.OpRandom, X: 10, Type: fuse.U32}, fuse.Instr{Op: fuse.OpConvert, X: 17, Y: uint8(t), Type: f.Type},
+		fuse.Instr{Op: fuse.OpAdd, X: 9, Y: 18, Type: f.Type},
+	)
 	return f
 }
 

@@ -435,7 +435,7 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 }
 
 // textNames are the names of functions in Eval.
-const textNames = " neg abs sign square recip floor ceil round trunc sqrt exp log sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2 exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma erf erfc sigmoid relu softplus elu gelu silu clippedlog clippedsqrt clippedrecip reciporzero not isnan isinf isfinite bitnot add subtract sub multiply divide div pow hypot atan2 arctan2 logaddexp fmod mod remainder floordiv clippeddiv softthreshold hardthreshold sigmoidgrad tanhgrad relugrad elugrad loggrad sqrtgrad recipgrad absgrad singrad cosgrad asingrad acosgrad sinhgrad coshgrad asinhgrad atanhgrad logaddexpgrad mulexpdiff muldiv powbasegrad powexponentgrad bitand bitor bitxor shiftleft shiftright min max squareddiff masknegative copyif copyifnot equal notequal less lessequal greater greaterequal and or xor where copyifequal clamp matmul transpose t sum sumrows sumcols maxall maxrows maxcols minall minrows mincols prod prodrows prodcols mean meanrows meancols var varrows varcols std stdrows stdcols norm1 norm1rows norm1cols norm2 norm2rows norm2cols norminf norminfrows norminfcols normp normprows normpcols logsumexp logsumexprows logsumexpcols countnonzero countnonzerorows countnonzerocols any anynonzero anynonzerorows anynonzerocols all allnonzero allnonzerorows allnonzerocols argmax argmaxrows argmaxcols argmin argminrows argmincols trace sortrows sortcols argsortrows argsortcols topkrows topkcols argtopkrows argtopkcols cumsumrows cumsumcols cumprodrows cumprodcols eye arange linspace diag diagonal tril triu band onehot repeatrows repeatcols tile vstack hstack fliprows flipud flipcols fliplr roll pad reshape takerows takecols kron khatrirao outer cross broadcastto solve inv inverse det logdet detsign lowerlu upperlu permutedlu cholesky solvelower solveupper solvestack qfactor qr_q rfactor qr_r lstsq leastsquares eigenvalues eigvalsh eigenvectors eigh singularvalues svdvals leftvectors svd_u rightvectors svd_v pinv rank cond matrixpower matpow softmax softmaxcols softmaxall logsoftmax logsoftmaxcols logsoftmaxall hardmax hardmaxcols hardmaxall"
+const textNames = " neg abs sign square recip floor ceil round trunc sqrt exp log sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2 exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma erf erfc sigmoid relu softplus elu gelu silu clippedlog clippedsqrt clippedrecip reciporzero not isnan isinf isfinite bitnot add subtract sub multiply divide div pow hypot atan2 arctan2 logaddexp fmod mod remainder floordiv clippeddiv softthreshold hardthreshold sigmoidgrad tanhgrad relugrad elugrad loggrad sqrtgrad recipgrad absgrad singrad cosgrad asingrad acosgrad sinhgrad coshgrad asinhgrad atanhgrad logaddexpgrad mulexpdiff muldiv powbasegrad powexponentgrad bitand bitor bitxor shiftleft shiftright min max squareddiff masknegative copyif copyifnot equal notequal less lessequal greater greaterequal and or xor where copyifequal clamp matmul transpose t sum sumrows sumcols maxall maxrows maxcols minall minrows mincols prod prodrows prodcols mean meanrows meancols var varrows varcols std stdrows stdcols norm1 norm1rows norm1cols norm2 norm2rows norm2cols norminf norminfrows norminfcols normp normprows normpcols logsumexp logsumexprows logsumexpcols countnonzero countnonzerorows countnonzerocols any anynonzero anynonzerorows anynonzerocols all allnonzero allnonzerorows allnonzerocols argmax argmaxrows argmaxcols argmin argminrows argmincols trace sortrows sortcols argsortrows argsortcols topkrows topkcols argtopkrows argtopkcols cumsumrows cumsumcols cumprodrows cumprodcols eye arange linspace diag diagonal tril triu band onehot repeatrows repeatcols tile vstack hstack fliprows flipud flipcols fliplr roll pad reshape takerows takecols kron khatrirao outer cross broadcastto solve inv inverse det logdet detsign lowerlu upperlu permutedlu cholesky solvelower solveupper solvestack qfactor qr_q rfactor qr_r lstsq leastsquares eigenvalues eigvalsh eigenvectors eigh singularvalues svdvals leftvectors svd_u rightvectors svd_v pinv rank cond matrixpower matpow randombits uniform rand normal randn truncatednormal gumbel randomintegers randint randommask permutation randperm softmax softmaxcols softmaxall logsoftmax logsoftmaxcols logsoftmaxall hardmax hardmaxcols hardmaxall"
 
 // textShaping returns the number of a shaping by its name in Eval, -1 where there is none.
 func textShaping(name string) int {
@@ -540,6 +540,22 @@ func textShaping(name string) int {
 		return 48
 	case "matrixpower", "matpow":
 		return 49
+	case "randombits":
+		return 50
+	case "uniform", "rand":
+		return 51
+	case "normal", "randn":
+		return 52
+	case "truncatednormal":
+		return 53
+	case "gumbel":
+		return 54
+	case "randomintegers", "randint":
+		return 55
+	case "randommask":
+		return 56
+	case "permutation", "randperm":
+		return 57
 	}
 	return -1
 }
@@ -596,6 +612,14 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).rank,
 	(*shaping).cond,
 	(*shaping).matrixPower,
+	(*shaping).randomBits,
+	(*shaping).uniform,
+	(*shaping).normal,
+	(*shaping).truncatedNormal,
+	(*shaping).gumbel,
+	(*shaping).randomIntegers,
+	(*shaping).randomMask,
+	(*shaping).permutation,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -653,4 +677,12 @@ var shapingCounts = [...]struct {
 	{"Rank", 1, 0, 1},
 	{"Cond", 1, 0, 0},
 	{"MatrixPower", 1, 1, 1},
+	{"RandomBits", 0, 2, 4},
+	{"Uniform", 0, 2, 6},
+	{"Normal", 0, 2, 6},
+	{"TruncatedNormal", 0, 2, 6},
+	{"Gumbel", 0, 2, 6},
+	{"RandomIntegers", 0, 3, 6},
+	{"RandomMask", 0, 3, 6},
+	{"Permutation", 0, 1, 3},
 }

@@ -19,7 +19,9 @@ func (s *shaping) real(at int) *node { return expr.NewConversion(s.op, fuse.F32,
 func (s *shaping) finish(x *node) *node {
 	if s.args[0].Type.Compute() != fuse.F32 {
 		s.fail(gpu.ErrUnsupported, "not defined for ", s.args[0].Type.String())
-		return nil
+	}
+	if s.err != nil {
+		return expr.Failed(s.err)
 	}
 	if x.Err != nil {
 		return x
@@ -66,7 +68,7 @@ func (s *shaping) solve() *node {
 func (s *shaping) solved(a, b *node) *node {
 	if b.Err == nil && a.Err == nil && a.Rows != b.Rows {
 		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-		return nil
+		return expr.Failed(s.err)
 	}
 	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, a)
 	return s.routine(expr.RoutineLUSolve, expr.Form{}, 1, lu, b)

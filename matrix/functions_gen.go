@@ -1230,6 +1230,62 @@ func MatrixPower[T Elem](a Operand[T], k int) *Expr[T] {
 	return &Expr[T]{shapingNode("MatrixPower", 49, typeOf[T](), []*node{from("MatrixPower", a)}, float64(k))}
 }
 
+// RandomBits is a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of
+// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
+// without them they are 0.
+func RandomBits[T Elem](rows, cols, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("RandomBits", 50, typeOf[T](), nil, float64(rows), float64(cols), float64(seed), float64(stream))}
+}
+
+// Uniform is a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance.
+// Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+// streams are whole numbers below 2^53; without them they are 0.
+func Uniform[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("Uniform", 51, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
+}
+
+// Normal is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241).
+// Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+// streams are whole numbers below 2^53; without them they are 0.
+func Normal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("Normal", 52, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
+}
+
+// TruncatedNormal is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma
+// from the mean. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
+// 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+func TruncatedNormal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("TruncatedNormal", 53, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
+}
+
+// Gumbel is a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of
+// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
+// without them they are 0.
+func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("Gumbel", 54, typeOf[T](), nil, float64(rows), float64(cols), float64(location), float64(scale), float64(seed), float64(stream))}
+}
+
+// RandomIntegers is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where
+// low alone is given. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
+// 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+func RandomIntegers[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("RandomIntegers", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
+}
+
+// RandomMask is a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed,
+// stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+// streams are whole numbers below 2^53; without them they are 0.
+func RandomMask[T Elem](rows, cols int, rate, scale float64, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("RandomMask", 56, typeOf[T](), nil, float64(rows), float64(cols), float64(rate), float64(scale), float64(seed), float64(stream))}
+}
+
+// Permutation is a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns
+// say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them
+// they are 0.
+func Permutation[T Elem](n, seed, stream int) *Expr[T] {
+	return &Expr[T]{shapingNode("Permutation", 57, typeOf[T](), nil, float64(n), float64(seed), float64(stream))}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

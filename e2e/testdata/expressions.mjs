@@ -21,6 +21,16 @@ export const tests = {
     ])) same(await x.read(), want, name);
     await fails('ErrShape', 'stacks of other sizes', () => gpu.vstack([a, row]).read());
   }),
+  random: withGpu(async (gpu) => {
+    same(await gpu.randomBits(1, 4, 0, 0, {dtype: 'uint32'}).read(), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8], 'the first published vector');
+    const bits = Array.from(await gpu.randomBits(9, 13, 5, 7, {dtype: 'uint32'}).read());
+    same(await gpu.randomBits(9, 13, 5, 7, {dtype: 'uint32'}).T.read(), bits.map((_, k) => bits[k % 9 * 13 + Math.floor(k / 9)]), 'transposed');
+    const u = await gpu.uniform(50, 40, -1, 1, 3).read(), z = await gpu.normal(50, 40, 0, 1, 3).read();
+    const mean = (/** @type {any} */ v) => v.reduce((/** @type {number} */ s, /** @type {number} */ x) => s + x, 0) / v.length;
+    check(Math.abs(mean(u)) < 0.07 && u.every((/** @type {number} */ x) => x >= -1 && x < 1), `uniform ${mean(u)}`);
+    check(Math.abs(mean(z)) < 0.12 && Math.abs(mean(z.map((/** @type {number} */ x) => x * x)) - 1) < 0.2, `normal ${mean(z)}`);
+    same((await gpu.permutation(20, 4).read()).sort((/** @type {number} */ a, /** @type {number} */ b) => a - b), [...Array(20).keys()], 'permutation');
+  }),
   decompositions: withGpu(async (gpu) => {
     const n = 40, values = noise(n * n, 5).map((v, i) => v + (i % (n + 1) === 0 ? 8 : 0)), a = gpu.matrix(n, n, values);
     const eye = gpu.arange(n).T.equal(gpu.arange(n)), zero = new Float32Array(n * n), s = a.T.matmul(a);

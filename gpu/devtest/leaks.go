@@ -3,6 +3,7 @@
 package devtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,7 +34,7 @@ func Main(m *testing.M, left ...func() string) {
 		os.Exit(code)
 	}
 	left = append(left, kept, func() string {
-		if n := runtime.NumGoroutine(); n > before {
+		if n := runtime.NumGoroutine(); n > before+fuzzing() {
 			stacks := make([]byte, 1<<20)
 			return fmt.Sprintf("%d goroutines, %d before the tests\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
 		}
@@ -54,6 +55,14 @@ func goroutines() int {
 		return runtime.NumGoroutine() + 1
 	}
 	return runtime.NumGoroutine()
+}
+
+// fuzzing is how many goroutines Go's fuzzing leaves: one that waits for signals.
+func fuzzing() int {
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		return 1
+	}
+	return 0
 }
 
 // kept says how many devices are kept.

@@ -57,5 +57,16 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   leastsquares(A,B) eigenvalues(A) eigvalsh(A) eigenvectors(A)
   eigh(A) singularvalues(A) svdvals(A) leftvectors(A) svd_u(A)
   rightvectors(A) svd_v(A) pinv(A,[tolerance])
-  rank(A,[tolerance]) cond(A) matrixpower(A,k) matpow(A,k)        that make or shape matrices; numbers in [] may be left out
+  rank(A,[tolerance]) cond(A) matrixpower(A,k) matpow(A,k)
+  randombits(rows,cols,[seed],[stream])
+  uniform(rows,cols,[low],[high],[seed],[stream])
+  rand(rows,cols,[low],[high],[seed],[stream])
+  normal(rows,cols,[mean],[sigma],[seed],[stream])
+  randn(rows,cols,[mean],[sigma],[seed],[stream])
+  truncatednormal(rows,cols,[mean],[sigma],[seed],[stream])
+  gumbel(rows,cols,[location],[scale],[seed],[stream])
+  randomintegers(rows,cols,low,[high],[seed],[stream])
+  randint(rows,cols,low,[high],[seed],[stream])
+  randommask(rows,cols,rate,[scale],[seed],[stream])
+  permutation(n,[seed],[stream]) randperm(n,[seed],[stream])      that make or shape matrices; numbers in [] may be left out
 `

@@ -268,6 +268,14 @@ export const Shaping = Object.freeze({
   Rank: 47,
   Cond: 48,
   MatrixPower: 49,
+  RandomBits: 50,
+  Uniform: 51,
+  Normal: 52,
+  TruncatedNormal: 53,
+  Gumbel: 54,
+  RandomIntegers: 55,
+  RandomMask: 56,
+  Permutation: 57,
 });
 
 /** The reductions of real numbers. @type {number[]} */

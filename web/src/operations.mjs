@@ -683,6 +683,22 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   cond(a) { return of(this, 'cond', a).cond(); }
   /** @param {unknown} a @param {unknown} k */
   matrixPower(a, k) { return of(this, 'matrixPower', a).matrixPower(k); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  randomBits(rows, cols, seed, stream, options) { return made(this, 'randomBits', Shaping.RandomBits, [], [rows, cols, seed, stream], options, (rows, cols, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} low @param {unknown} high @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  uniform(rows, cols, low, high, seed, stream, options) { return made(this, 'uniform', Shaping.Uniform, [], [rows, cols, low, high, seed, stream], options, (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} mean @param {unknown} sigma @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  normal(rows, cols, mean, sigma, seed, stream, options) { return made(this, 'normal', Shaping.Normal, [], [rows, cols, mean, sigma, seed, stream], options, (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} mean @param {unknown} sigma @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  truncatedNormal(rows, cols, mean, sigma, seed, stream, options) { return made(this, 'truncatedNormal', Shaping.TruncatedNormal, [], [rows, cols, mean, sigma, seed, stream], options, (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} location @param {unknown} scale @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  gumbel(rows, cols, location, scale, seed, stream, options) { return made(this, 'gumbel', Shaping.Gumbel, [], [rows, cols, location, scale, seed, stream], options, (rows, cols, _location, _scale, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} low @param {unknown} high @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  randomIntegers(rows, cols, low, high, seed, stream, options) { return made(this, 'randomIntegers', Shaping.RandomIntegers, [], [rows, cols, low, high, seed, stream], options, (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} rate @param {unknown} scale @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  randomMask(rows, cols, rate, scale, seed, stream, options) { return made(this, 'randomMask', Shaping.RandomMask, [], [rows, cols, rate, scale, seed, stream], options, (rows, cols, _rate, _scale, _seed, _stream) => [rows, cols]); }
+  /** @param {unknown} n @param {unknown} seed @param {unknown} stream @param {unknown} options */
+  permutation(n, seed, stream, options) { return made(this, 'permutation', Shaping.Permutation, [], [n, seed, stream], options, (n, _seed, _stream) => [1, n]); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

@@ -899,6 +899,52 @@ export interface GpuOperations {
   cond(a: Expr): Expr;
   /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
   matrixPower(a: Expr, k: number): Expr;
+  /**
+   * a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of columns say what an
+   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+   */
+  randomBits(rows: number, cols: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
+   * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
+   * whole numbers below 2^53; without them they are 0.
+   */
+  uniform(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
+   * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+   * streams are whole numbers below 2^53; without them they are 0.
+   */
+  normal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
+   * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+   * streams are whole numbers below 2^53; without them they are 0.
+   */
+  truncatedNormal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
+   * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they
+   * are 0.
+   */
+  gumbel(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
+   * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
+   * streams are whole numbers below 2^53; without them they are 0.
+   */
+  randomIntegers(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
+   * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
+   * numbers below 2^53; without them they are 0.
+   */
+  randomMask(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
+   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+   */
+  permutation(n: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

@@ -128,6 +128,12 @@ func compute[M, N Num](e *Eval[N], regs [][]M, k, i, j int, acc []N) {
 				Read(r[l:l+1], v.Type, e.storage[v.Slot], p.Offset+row*p.Row+col*p.Col, 1)
 			}
 		}
+	case OpRandom:
+		word := func(k uint8, l int) uint64 { return uint64(e.uints[c.X+k][l]) }
+		for l := range r {
+			row, col := uint64(e.ints[c.X][l]), uint64(e.ints[c.X+1][l])
+			r[l] = M(Random(row, col, word(2, l), word(3, l)|word(4, l)<<32, word(5, l)|word(6, l)<<32))
+		}
 	case OpConvert:
 		switch t := Type(c.Y); e.f.Code[c.X].Type {
 		case F32:

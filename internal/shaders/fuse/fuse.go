@@ -149,7 +149,7 @@ type Slot struct {
 type Instr struct {
 	Op      Op
 	X, Y, Z uint8
-	Type    Type // of the value: F32, I32 or U32. The operands have it too, but for those of OpConvert and OpAt
+	Type    Type // of the value: F32, I32 or U32. The operands have it too, but for those of OpConvert, OpAt and OpRandom
 }
 
 // Func is an element-wise function. Code computes it: value n is the result of Code[n] and the last one is the result.

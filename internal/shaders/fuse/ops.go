@@ -4,6 +4,7 @@ package fuse
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
@@ -23,6 +24,7 @@ const (
 	OpCol               // the number of its column, int32
 	OpAt                // the element of operand X in row Y and column Z, both int32; 0 where there is none
 	OpConvert           // value X as an element of type Y
+	OpRandom            // random bits of values X to X+6: row and column, columns of the whole, seed and stream in two words each
 )
 
 // opInfo describes an operation. In its texts $0, $1 and $2 stand for the operands, T for the scalar type and V for the vector
@@ -52,8 +54,8 @@ func (o Op) info() *opInfo {
 
 // String returns the operation's name.
 func (o Op) String() string {
-	if o <= OpConvert {
-		return [...]string{"acc", "load", "scalar", "call", "row", "col", "at", "convert"}[o]
+	if o <= OpRandom {
+		return [...]string{"acc", "load", "scalar", "call", "row", "col", "at", "convert", "random"}[o]
 	}
 	return o.info().name
 }
@@ -95,8 +97,13 @@ var realHelpers string
 //go:embed whole.wgsl
 var wholeHelpers string
 
-// helpers are the functions in both files, without the lines before the first one.
-var helpers = append(strings.Split(realHelpers, "\n\n")[1:], strings.Split(wholeHelpers, "\n\n")[1:]...)
+//go:embed random.wgsl
+var randomHelpers string
+
+// helpers are the functions in these files, without the lines before the first one.
+var helpers = slices.Concat(functionsOf(realHelpers), functionsOf(wholeHelpers), functionsOf(randomHelpers))
+
+func functionsOf(file string) []string { return strings.Split(file, "\n\n")[1:] }
 
 // helpersOf returns the helpers that a text calls, and those that they call.
 func helpersOf(text string) string {

@@ -309,6 +309,9 @@ func (f *Func) value(c Instr) string {
 		return "vec4<i32>(i32(j)) + vec4<i32>(0, 1, 2, 3)"
 	case OpAt:
 		return shaders.Fill("at$0(f, v$1, v$2)", num(c.X), num(c.Y), num(c.Z))
+	case OpRandom:
+		v := func(k uint8) string { return "v" + num(c.X+k) }
+		return shaders.Fill("random4($0, $1, $2.x, vec2<u32>($3.x, $4.x), vec2<u32>($5.x, $6.x))", v(0), v(1), v(2), v(3), v(4), v(5), v(6))
 	case OpConvert:
 		return Type(c.Y).converted(f.Code[c.X].Type, "v"+num(c.X))
 	}

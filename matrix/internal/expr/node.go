@@ -34,6 +34,7 @@ const (
 	Index                 // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
 	Gather                // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
 	Concat                // Args below each other (AxisRows) or beside each other (AxisCols)
+	Random                // random bits: of the numbers of rows and columns, the columns of the whole, seed and stream in two words each
 	Factor                // Args by a decomposition: Routine
 )
 
@@ -291,6 +292,20 @@ func NewIndex(op string, rows, cols int, axis fuse.Axis) *Node {
 		return Failed(Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has more rows or columns than int32 counts"))
 	}
 	return &Node{Kind: Index, Type: fuse.I32, Axis: axis, Rows: rows, Cols: cols}
+}
+
+// NewRandom builds a matrix of random bits. They depend on the row, the column and the number of columns, and not on how they are
+// computed.
+func NewRandom(op string, rows, cols int, seed, stream uint64) *Node {
+	i, j := NewIndex(op, rows, 1, fuse.AxisRows), NewIndex(op, 1, cols, fuse.AxisCols)
+	for _, n := range []*Node{i, j, NewIndex(op, rows, cols, fuse.AxisCols)} {
+		if n.Err != nil {
+			return n
+		}
+	}
+	word := func(v uint64) *Node { return Number(fuse.U32, 1, 1, float64(uint32(v))) }
+	args := []*Node{i, j, word(uint64(cols)), word(seed), word(seed >> 32), word(stream), word(stream >> 32)}
+	return &Node{Kind: Random, Type: fuse.U32, Rows: rows, Cols: cols, Args: args}
 }
 
 // NewGather builds a matrix of the elements of a in the given rows and columns, matrices of int32 that stretch to one size. Where a

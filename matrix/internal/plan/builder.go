@@ -86,7 +86,7 @@ func (b *builder) emitNode(n *expr.Node, transposed bool) uint8 {
 
 // elementwise reports whether a node is part of the function that computes a tree.
 func elementwise(n *expr.Node) bool {
-	return n.Kind == expr.Map || n.Kind == expr.Call || n.Kind == expr.Gather || n.Kind == expr.Index
+	return n.Kind == expr.Map || n.Kind == expr.Call || n.Kind == expr.Gather || n.Kind == expr.Index || n.Kind == expr.Random
 }
 
 // emitIndex computes the number of a row or a column.
@@ -126,6 +126,12 @@ func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 	switch {
 	case n.Kind == expr.Call:
 		return b.emitCall(n, args)
+	case n.Kind == expr.Random:
+		first := uint8(len(b.f.Code))
+		for i, a := range args { // next to each other, where the instruction looks for them
+			b.emit(fuse.OpCopy, a, 0, 0, n.Args[i].Type)
+		}
+		return b.emit(fuse.OpRandom, first, 0, 0, n.Type)
 	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16):
 		return args[0]
 	case n.Op == fuse.OpConvert:

@@ -19,9 +19,10 @@ const (
 	// Calls of functions that compilers put into their places, once for each vector that an invocation computes. Package wgsl limits
 	// those of a kernel, and llvmpipe takes milliseconds for each. Products for software adapters compute up to 64 vectors, other
 	// kernels 16.
-	cutCalls  = 120
-	tailCalls = 24
-	loadCalls = 4 // of the function that loads an operand, most of the time fewer
+	cutCalls    = 120
+	tailCalls   = 24
+	randomCalls = 22
+	loadCalls   = 4 // of the function that loads an operand, most of the time fewer
 )
 
 // measure is what a subtree would put into a kernel.
@@ -78,8 +79,8 @@ func (p *planner) measureAnew(n *expr.Node) measure {
 	for {
 		m := sum(parts)
 		m.code += 1 + len(n.Args)
-		m.calls += n.Op.Calls()
-		m.loops = m.loops || n.Op.Loops(n.Type)
+		m.calls += n.Op.Calls() + randomCalls*shaders.Bit(n.Kind == expr.Random)
+		m.loops = m.loops || n.Op.Loops(n.Type) || n.Kind == expr.Random
 		heaviest := 0
 		for i := range parts {
 			if parts[i].heavier(&parts[heaviest]) {
