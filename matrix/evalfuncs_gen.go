@@ -435,7 +435,7 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 }
 
 // textNames are the names of functions in Eval.
-const textNames = " neg abs sign square recip floor ceil round trunc sqrt exp log sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2 exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma erf erfc sigmoid relu softplus elu gelu silu clippedlog clippedsqrt clippedrecip reciporzero not isnan isinf isfinite bitnot add subtract sub multiply divide div pow hypot atan2 arctan2 logaddexp fmod mod remainder floordiv clippeddiv softthreshold hardthreshold sigmoidgrad tanhgrad relugrad elugrad loggrad sqrtgrad recipgrad absgrad singrad cosgrad asingrad acosgrad sinhgrad coshgrad asinhgrad atanhgrad logaddexpgrad mulexpdiff muldiv powbasegrad powexponentgrad bitand bitor bitxor shiftleft shiftright min max squareddiff masknegative copyif copyifnot equal notequal less lessequal greater greaterequal and or xor where copyifequal clamp matmul transpose t sum sumrows sumcols maxall maxrows maxcols minall minrows mincols prod prodrows prodcols mean meanrows meancols var varrows varcols std stdrows stdcols norm1 norm1rows norm1cols norm2 norm2rows norm2cols norminf norminfrows norminfcols normp normprows normpcols logsumexp logsumexprows logsumexpcols countnonzero countnonzerorows countnonzerocols any anynonzero anynonzerorows anynonzerocols all allnonzero allnonzerorows allnonzerocols argmax argmaxrows argmaxcols argmin argminrows argmincols trace sortrows sortcols argsortrows argsortcols topkrows topkcols argtopkrows argtopkcols cumsumrows cumsumcols cumprodrows cumprodcols eye arange linspace diag diagonal tril triu band onehot repeatrows repeatcols tile vstack hstack fliprows flipud flipcols fliplr roll pad reshape takerows takecols kron khatrirao outer cross broadcastto solve inv inverse det logdet detsign lowerlu upperlu permutedlu cholesky solvelower solveupper solvestack qfactor qr_q rfactor qr_r lstsq leastsquares eigenvalues eigvalsh eigenvectors eigh singularvalues svdvals leftvectors svd_u rightvectors svd_v pinv rank cond matrixpower matpow randombits uniform rand normal randn truncatednormal gumbel randomintegers randint randommask permutation randperm softmax softmaxcols softmaxall logsoftmax logsoftmaxcols logsoftmaxall hardmax hardmaxcols hardmaxall"
+const textNames = " neg abs sign square recip floor ceil round trunc sqrt exp log sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2 exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma erf erfc sigmoid relu softplus elu gelu silu clippedlog clippedsqrt clippedrecip reciporzero not isnan isinf isfinite bitnot add subtract sub multiply divide div pow hypot atan2 arctan2 logaddexp fmod mod remainder floordiv clippeddiv softthreshold hardthreshold sigmoidgrad tanhgrad relugrad elugrad loggrad sqrtgrad recipgrad absgrad singrad cosgrad asingrad acosgrad sinhgrad coshgrad asinhgrad atanhgrad logaddexpgrad mulexpdiff muldiv powbasegrad powexponentgrad bitand bitor bitxor shiftleft shiftright min max squareddiff masknegative copyif copyifnot equal notequal less lessequal greater greaterequal and or xor where copyifequal clamp matmul transpose t sum sumrows sumcols maxall maxrows maxcols minall minrows mincols prod prodrows prodcols mean meanrows meancols var varrows varcols std stdrows stdcols norm1 norm1rows norm1cols norm2 norm2rows norm2cols norminf norminfrows norminfcols normp normprows normpcols logsumexp logsumexprows logsumexpcols countnonzero countnonzerorows countnonzerocols any anynonzero anynonzerorows anynonzerocols all allnonzero allnonzerorows allnonzerocols argmax argmaxrows argmaxcols argmin argminrows argmincols trace sortrows sortcols argsortrows argsortcols topkrows topkcols argtopkrows argtopkcols cumsumrows cumsumcols cumprodrows cumprodcols eye arange linspace diag diagonal tril triu band onehot repeatrows repeatcols tile vstack hstack fliprows flipud flipcols fliplr roll pad reshape takerows takecols kron khatrirao outer cross broadcastto solve inv inverse det logdet detsign lowerlu upperlu permutedlu cholesky solvelower solveupper solvestack qfactor qr_q rfactor qr_r lstsq leastsquares eigenvalues eigvalsh eigenvectors eigh singularvalues svdvals leftvectors svd_u rightvectors svd_v pinv rank cond matrixpower matpow randombits uniform rand normal randn truncatednormal gumbel randomintegers randint randommask permutation randperm part putrows putcols addtorows addtocols putdiag dotrows dotcols mulstack histogram bincount searchsorted softmax softmaxcols softmaxall logsoftmax logsoftmaxcols logsoftmaxall hardmax hardmaxcols hardmaxall"
 
 // textShaping returns the number of a shaping by its name in Eval, -1 where there is none.
 func textShaping(name string) int {
@@ -556,6 +556,30 @@ func textShaping(name string) int {
 		return 56
 	case "permutation", "randperm":
 		return 57
+	case "part":
+		return 58
+	case "putrows":
+		return 59
+	case "putcols":
+		return 60
+	case "addtorows":
+		return 61
+	case "addtocols":
+		return 62
+	case "putdiag":
+		return 63
+	case "dotrows":
+		return 64
+	case "dotcols":
+		return 65
+	case "mulstack":
+		return 66
+	case "histogram":
+		return 67
+	case "bincount":
+		return 68
+	case "searchsorted":
+		return 69
 	}
 	return -1
 }
@@ -620,6 +644,18 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).randomIntegers,
 	(*shaping).randomMask,
 	(*shaping).permutation,
+	(*shaping).slice,
+	(*shaping).putRows,
+	(*shaping).putCols,
+	(*shaping).addToRows,
+	(*shaping).addToCols,
+	(*shaping).putDiag,
+	(*shaping).dotRows,
+	(*shaping).dotCols,
+	(*shaping).mulStack,
+	(*shaping).histogram,
+	(*shaping).binCount,
+	(*shaping).searchSorted,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -685,4 +721,16 @@ var shapingCounts = [...]struct {
 	{"RandomIntegers", 0, 3, 6},
 	{"RandomMask", 0, 3, 6},
 	{"Permutation", 0, 1, 3},
+	{"Slice", 1, 4, 4},
+	{"PutRows", 3, 0, 0},
+	{"PutCols", 3, 0, 0},
+	{"AddToRows", 3, 0, 0},
+	{"AddToCols", 3, 0, 0},
+	{"PutDiag", 2, 0, 1},
+	{"DotRows", 2, 0, 0},
+	{"DotCols", 2, 0, 0},
+	{"MulStack", 2, 1, 1},
+	{"Histogram", 1, 3, 3},
+	{"BinCount", 1, 1, 1},
+	{"SearchSorted", 2, 0, 0},
 }

@@ -1286,6 +1286,73 @@ func Permutation[T Elem](n, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Permutation", 57, typeOf[T](), nil, float64(n), float64(seed), float64(stream))}
 }
 
+// Slice is rows i to k-1 and columns j to l-1 of a. A matrix has a view of that name, which costs nothing; of another
+// expression only what the part needs is computed.
+func Slice[T Elem](a Operand[T], i, k, j, l int) *Expr[T] {
+	return &Expr[T]{shapingNode("Slice", 58, typeOf[T](), []*node{from("Slice", a)}, float64(i), float64(k), float64(j), float64(l))}
+}
+
+// PutRows is a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that
+// is named twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+func PutRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("PutRows", 59, typeOf[T](), []*node{from("PutRows", a), from("PutRows", rows), from("PutRows", b)})}
+}
+
+// PutCols is a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as
+// PutRows.
+func PutCols[T Elem](a Operand[T], cols Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("PutCols", 60, typeOf[T](), []*node{from("PutCols", a), from("PutCols", cols), from("PutCols", b)})}
+}
+
+// AddToRows is a with rows of b added to those that a row or a column of numbers names. To a row that is named several
+// times all are added; a number that is no row is passed over. It takes the time of a product with a matrix of as many
+// columns as numbers.
+func AddToRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("AddToRows", 61, typeOf[T](), []*node{from("AddToRows", a), from("AddToRows", rows), from("AddToRows", b)})}
+}
+
+// AddToCols is a with columns of b added to those that a row or a column of numbers names. It is as AddToRows.
+func AddToCols[T Elem](a Operand[T], cols Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("AddToCols", 62, typeOf[T](), []*node{from("AddToCols", a), from("AddToCols", cols), from("AddToCols", b)})}
+}
+
+// PutDiag is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
+func PutDiag[T Elem](a, d Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("PutDiag", 63, typeOf[T](), []*node{from("PutDiag", a), from("PutDiag", d)}, float64(k))}
+}
+
+// DotRows is the products of each two rows, a column.
+func DotRows[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("DotRows", 64, typeOf[T](), []*node{from("DotRows", a), from("DotRows", b)})}
+}
+
+// DotCols is the products of each two columns, a row.
+func DotCols[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("DotCols", 65, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
+}
+
+// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. Small ones are
+// multiplied in one launch.
+func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
+	return &Expr[T]{shapingNode("MulStack", 66, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
+}
+
+// Histogram is how many elements of a are in each of the bins between low and high, a row. The last bin has high, too;
+// what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[T] {
+	return &Expr[T]{shapingNode("Histogram", 67, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
+}
+
+// BinCount is how many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over.
+func BinCount[T Elem](labels Operand[T], classes int) *Expr[T] {
+	return &Expr[T]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", labels)}, float64(classes))}
+}
+
+// SearchSorted is how many elements of a sorted row are less than each element of a: where it would be inserted.
+func SearchSorted[T Elem](sorted, a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", sorted), from("SearchSorted", a)})}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

@@ -735,6 +735,51 @@ func (a *Expr[T]) Cond() *Expr[T] { return Cond(a) }
 // MatrixPower is the product of k square matrices a, of its inverse for negative k.
 func (a *Expr[T]) MatrixPower(k int) *Expr[T] { return MatrixPower(a, k) }
 
+// Slice is rows i to k-1 and columns j to l-1 of a. A matrix has a view of that name, which costs nothing; of another
+// expression only what the part needs is computed.
+func (a *Expr[T]) Slice(i int, k int, j int, l int) *Expr[T] { return Slice(a, i, k, j, l) }
+
+// PutRows is a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that
+// is named twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+func (a *Expr[T]) PutRows(rows Operand[int32], b Operand[T]) *Expr[T] { return PutRows(a, rows, b) }
+
+// PutCols is a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as
+// PutRows.
+func (a *Expr[T]) PutCols(cols Operand[int32], b Operand[T]) *Expr[T] { return PutCols(a, cols, b) }
+
+// AddToRows is a with rows of b added to those that a row or a column of numbers names. To a row that is named several
+// times all are added; a number that is no row is passed over. It takes the time of a product with a matrix of as many
+// columns as numbers.
+func (a *Expr[T]) AddToRows(rows Operand[int32], b Operand[T]) *Expr[T] { return AddToRows(a, rows, b) }
+
+// AddToCols is a with columns of b added to those that a row or a column of numbers names. It is as AddToRows.
+func (a *Expr[T]) AddToCols(cols Operand[int32], b Operand[T]) *Expr[T] { return AddToCols(a, cols, b) }
+
+// PutDiag is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
+func (a *Expr[T]) PutDiag(d Operand[T], k int) *Expr[T] { return PutDiag(a, d, k) }
+
+// DotRows is the products of each two rows, a column.
+func (a *Expr[T]) DotRows(b Operand[T]) *Expr[T] { return DotRows(a, b) }
+
+// DotCols is the products of each two columns, a row.
+func (a *Expr[T]) DotCols(b Operand[T]) *Expr[T] { return DotCols(a, b) }
+
+// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. Small ones are
+// multiplied in one launch.
+func (a *Expr[T]) MulStack(b Operand[T], count int) *Expr[T] { return MulStack(a, b, count) }
+
+// Histogram is how many elements of a are in each of the bins between low and high, a row. The last bin has high, too;
+// what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[T] {
+	return Histogram(a, bins, low, high)
+}
+
+// BinCount is how many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over.
+func (labels *Expr[T]) BinCount(classes int) *Expr[T] { return BinCount(labels, classes) }
+
+// SearchSorted is how many elements of a sorted row are less than each element of a: where it would be inserted.
+func (sorted *Expr[T]) SearchSorted(a Operand[T]) *Expr[T] { return SearchSorted(sorted, a) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

@@ -25,6 +25,7 @@ var Groups = []Group{
 	{"making and shaping", "* RowIndex ColIndex Gather", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
 	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestFactorNames"},
 	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource"},
+	{"parts, stacks and counts", "*", "TestParts, TestMulStack, TestCounts, TestPartsErrors"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
@@ -452,6 +453,7 @@ var Table = slices.Concat(
 	shapings,
 	decompositions,
 	randoms,
+	parts,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},

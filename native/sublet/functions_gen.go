@@ -68,5 +68,10 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   randomintegers(rows,cols,low,[high],[seed],[stream])
   randint(rows,cols,low,[high],[seed],[stream])
   randommask(rows,cols,rate,[scale],[seed],[stream])
-  permutation(n,[seed],[stream]) randperm(n,[seed],[stream])      that make or shape matrices; numbers in [] may be left out
+  permutation(n,[seed],[stream]) randperm(n,[seed],[stream])
+  part(A,i,k,j,l) putrows(A,ROWS,B) putcols(A,COLS,B)
+  addtorows(A,ROWS,B) addtocols(A,COLS,B) putdiag(A,D,[k])
+  dotrows(A,B) dotcols(A,B) mulstack(A,B,count)
+  histogram(A,bins,low,high) bincount(LABELS,classes)
+  searchsorted(SORTED,A)                                          that make or shape matrices; numbers in [] may be left out
 `

@@ -276,6 +276,18 @@ export const Shaping = Object.freeze({
   RandomIntegers: 55,
   RandomMask: 56,
   Permutation: 57,
+  Slice: 58,
+  PutRows: 59,
+  PutCols: 60,
+  AddToRows: 61,
+  AddToCols: 62,
+  PutDiag: 63,
+  DotRows: 64,
+  DotCols: 65,
+  MulStack: 66,
+  Histogram: 67,
+  BinCount: 68,
+  SearchSorted: 69,
 });
 
 /** The reductions of real numbers. @type {number[]} */

@@ -298,6 +298,28 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cond() { return shaped(this, 'cond', Shaping.Cond, [], [], (_a) => [1, 1]); }
   /** @param {unknown} k */
   matrixPower(k) { return shaped(this, 'matrixPower', Shaping.MatrixPower, [], [k], (a, _k) => [a.rows, a.cols]); }
+  /** @param {unknown} rows @param {unknown} b */
+  putRows(rows, b) { return shaped(this, 'putRows', Shaping.PutRows, [rows, b], [], (a, _rows, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} cols @param {unknown} b */
+  putCols(cols, b) { return shaped(this, 'putCols', Shaping.PutCols, [cols, b], [], (a, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} rows @param {unknown} b */
+  addToRows(rows, b) { return shaped(this, 'addToRows', Shaping.AddToRows, [rows, b], [], (a, _rows, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} cols @param {unknown} b */
+  addToCols(cols, b) { return shaped(this, 'addToCols', Shaping.AddToCols, [cols, b], [], (a, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} d @param {unknown} k */
+  putDiag(d, k) { return shaped(this, 'putDiag', Shaping.PutDiag, [d], [k], (a, _d, _k) => [a.rows, a.cols]); }
+  /** @param {unknown} b */
+  dotRows(b) { return shaped(this, 'dotRows', Shaping.DotRows, [b], [], (a, b) => [Math.max(a.rows, b.rows), 1]); }
+  /** @param {unknown} b */
+  dotCols(b) { return shaped(this, 'dotCols', Shaping.DotCols, [b], [], (a, b) => [1, Math.max(a.cols, b.cols)]); }
+  /** @param {unknown} b @param {unknown} count */
+  mulStack(b, count) { return shaped(this, 'mulStack', Shaping.MulStack, [b], [count], (a, b, _count) => [a.rows, b.cols]); }
+  /** @param {unknown} bins @param {unknown} low @param {unknown} high */
+  histogram(bins, low, high) { return shaped(this, 'histogram', Shaping.Histogram, [], [bins, low, high], (_a, bins, _low, _high) => [1, bins]); }
+  /** @param {unknown} classes */
+  bincount(classes) { return shaped(this, 'bincount', Shaping.BinCount, [], [classes], (_labels, classes) => [1, classes]); }
+  /** @param {unknown} a */
+  searchSorted(a) { return shaped(this, 'searchSorted', Shaping.SearchSorted, [a], [], (_sorted, a) => [a.rows, a.cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -699,6 +721,28 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   randomMask(rows, cols, rate, scale, seed, stream, options) { return made(this, 'randomMask', Shaping.RandomMask, [], [rows, cols, rate, scale, seed, stream], options, (rows, cols, _rate, _scale, _seed, _stream) => [rows, cols]); }
   /** @param {unknown} n @param {unknown} seed @param {unknown} stream @param {unknown} options */
   permutation(n, seed, stream, options) { return made(this, 'permutation', Shaping.Permutation, [], [n, seed, stream], options, (n, _seed, _stream) => [1, n]); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} b */
+  putRows(a, rows, b) { return of(this, 'putRows', a).putRows(rows, b); }
+  /** @param {unknown} a @param {unknown} cols @param {unknown} b */
+  putCols(a, cols, b) { return of(this, 'putCols', a).putCols(cols, b); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} b */
+  addToRows(a, rows, b) { return of(this, 'addToRows', a).addToRows(rows, b); }
+  /** @param {unknown} a @param {unknown} cols @param {unknown} b */
+  addToCols(a, cols, b) { return of(this, 'addToCols', a).addToCols(cols, b); }
+  /** @param {unknown} a @param {unknown} d @param {unknown} k */
+  putDiag(a, d, k) { return of(this, 'putDiag', a).putDiag(d, k); }
+  /** @param {unknown} a @param {unknown} b */
+  dotRows(a, b) { return of(this, 'dotRows', a).dotRows(b); }
+  /** @param {unknown} a @param {unknown} b */
+  dotCols(a, b) { return of(this, 'dotCols', a).dotCols(b); }
+  /** @param {unknown} a @param {unknown} b @param {unknown} count */
+  mulStack(a, b, count) { return of(this, 'mulStack', a).mulStack(b, count); }
+  /** @param {unknown} a @param {unknown} bins @param {unknown} low @param {unknown} high */
+  histogram(a, bins, low, high) { return of(this, 'histogram', a).histogram(bins, low, high); }
+  /** @param {unknown} labels @param {unknown} classes */
+  bincount(labels, classes) { return of(this, 'bincount', a).bincount(classes); }
+  /** @param {unknown} sorted @param {unknown} a */
+  searchSorted(sorted, a) { return of(this, 'searchSorted', a).searchSorted(a); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

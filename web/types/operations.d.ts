@@ -436,6 +436,41 @@ export interface ExprOperations {
   cond(): Expr;
   /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
   matrixPower(k: number): Expr;
+  /**
+   * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
+   * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   */
+  putRows(rows: Expr, b: Expr): Expr;
+  /** a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as PutRows. */
+  putCols(cols: Expr, b: Expr): Expr;
+  /**
+   * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
+   * added; a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as
+   * numbers.
+   */
+  addToRows(rows: Expr, b: Expr): Expr;
+  /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
+  addToCols(cols: Expr, b: Expr): Expr;
+  /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
+  putDiag(d: Expr, k?: number): Expr;
+  /** The products of each two rows, a column. */
+  dotRows(b: Expr): Expr;
+  /** The products of each two columns, a row. */
+  dotCols(b: Expr): Expr;
+  /**
+   * The products of the matrices of two stacks: a and b are count matrices below each other. Small ones are multiplied in
+   * one launch.
+   */
+  mulStack(b: Expr, count: number): Expr;
+  /**
+   * How many elements of a are in each of the bins between low and high, a row. The last bin has high, too; what is outside
+   * is passed over. It takes the time of as many comparisons as elements and bins.
+   */
+  histogram(bins: number, low: number, high: number): Expr;
+  /** How many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  bincount(classes: number): Expr;
+  /** How many elements of a sorted row are less than each element of a: where it would be inserted. */
+  searchSorted(a: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -945,6 +980,41 @@ export interface GpuOperations {
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
    */
   permutation(n: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  /**
+   * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
+   * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   */
+  putRows(a: Expr, rows: Expr, b: Expr): Expr;
+  /** a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as PutRows. */
+  putCols(a: Expr, cols: Expr, b: Expr): Expr;
+  /**
+   * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
+   * added; a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as
+   * numbers.
+   */
+  addToRows(a: Expr, rows: Expr, b: Expr): Expr;
+  /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
+  addToCols(a: Expr, cols: Expr, b: Expr): Expr;
+  /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
+  putDiag(a: Expr, d: Expr, k?: number): Expr;
+  /** The products of each two rows, a column. */
+  dotRows(a: Expr, b: Expr): Expr;
+  /** The products of each two columns, a row. */
+  dotCols(a: Expr, b: Expr): Expr;
+  /**
+   * The products of the matrices of two stacks: a and b are count matrices below each other. Small ones are multiplied in
+   * one launch.
+   */
+  mulStack(a: Expr, b: Expr, count: number): Expr;
+  /**
+   * How many elements of a are in each of the bins between low and high, a row. The last bin has high, too; what is outside
+   * is passed over. It takes the time of as many comparisons as elements and bins.
+   */
+  histogram(a: Expr, bins: number, low: number, high: number): Expr;
+  /** How many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  bincount(labels: Expr, classes: number): Expr;
+  /** How many elements of a sorted row are less than each element of a: where it would be inserted. */
+  searchSorted(sorted: Expr, a: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

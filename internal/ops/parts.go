@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+// parts are shapings by their numbers: after those of the lists before.
+var parts = section(Shaping, "parts, stacks and counts", []Operation{
+	{
+		Name: "Slice", Params: "a Operand[T], i, k, j, l int", Least: 4, JS: "-", Text: []string{"part"}, Doc: "is rows i to k-1 and columns j to l-1 of a",
+		Note: "A matrix has a view of that name, which costs nothing; of another expression only what the part needs is computed.",
+	},
+	{
+		Name: "PutRows", Params: "a Operand[T], rows Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with the rows that a row or a column of numbers names replaced by those of b, in their order", Note: "Of a row that is named twice " +
+			"the last one counts; a number that is no row is passed over. Each row looks at all numbers.",
+	},
+	{
+		Name: "PutCols", Params: "a Operand[T], cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with the columns that a row or a column of numbers names replaced by those of b, in their order", Note: "It is as PutRows.",
+	},
+	{
+		Name: "AddToRows", Params: "a Operand[T], rows Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with rows of b added to those that a row or a column of numbers names", Note: "To a row that is named several times all are added; " +
+			"a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as numbers.",
+	},
+	{
+		Name: "AddToCols", Params: "a Operand[T], cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with columns of b added to those that a row or a column of numbers names", Note: "It is as AddToRows.",
+	},
+	{
+		Name: "PutDiag", Params: "a, d Operand[T], k int", Shape: "a.rows, a.cols",
+		Doc: "is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched",
+	},
+	{Name: "DotRows", Params: "a, b Operand[T]", Doc: "is the products of each two rows, a column", Shape: "Math.max(a.rows, b.rows), 1"},
+	{Name: "DotCols", Params: "a, b Operand[T]", Doc: "is the products of each two columns, a row", Shape: "1, Math.max(a.cols, b.cols)"},
+	{
+		Name: "MulStack", Params: "a, b Operand[T], count int", Least: 1, Doc: "is the products of the matrices of two stacks: a and b are count matrices below each other",
+		Note: "Small ones are multiplied in one launch.", Shape: "a.rows, b.cols",
+	},
+	{
+		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins",
+		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "The last bin has high, too; what is outside is " +
+			"passed over. It takes the time of as many comparisons as elements and bins.",
+	},
+	{
+		Name: "BinCount", Params: "labels Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes",
+		Doc: "is how many elements of labels are each of the numbers from 0 to classes-1, a row", Note: "Others are passed over.",
+	},
+	{
+		Name: "SearchSorted", Params: "sorted, a Operand[T]", Doc: "is how many elements of a sorted row are less than each element of a: where it would be inserted",
+		Shape: "a.rows, a.cols",
+	},
+})

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+func (s *shaping) slice() *node {
+	a, i, k, j, l := s.args[0], s.whole(0, 0), s.whole(1, 0), s.whole(2, 0), s.whole(3, 0)
+	if s.err == nil && (i < 0 || k < i || k > a.Rows || j < 0 || l < j || l > a.Cols) {
+		s.fail(buffer.ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", a.Shape().String())
+	}
+	if s.err != nil {
+		return nil
+	}
+	rows, cols := s.at(k-i, l-j)
+	return s.gather(a, s.plus(rows, i), s.plus(cols, j))
+}
+
+// vector is an operand of numbers as a column or a row, as many as count.
+func (s *shaping) vector(at int, column bool, count int) *node {
+	v := s.labels(at)
+	if v.Err == nil && (v.Rows == 1) == column && (v.Rows != 1 || v.Cols != 1) {
+		v = expr.NewTranspose(s.op, v)
+	}
+	length, other := v.Cols, v.Rows
+	if column {
+		length, other = other, length
+	}
+	if v.Err == nil && (other != 1 || length != count) {
+		s.err = expr.ShapeError(s.op, s.args[at].Shape(), s.args[len(s.args)-1].Shape())
+	}
+	return v
+}
+
+// same checks that two operands have as many columns, or rows.
+func (s *shaping) same(cols bool) bool {
+	a, b := s.args[0], s.args[2]
+	if cols && a.Cols != b.Cols || !cols && a.Rows != b.Rows {
+		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
+	}
+	return s.err == nil
+}
+
+// putRows finds the last number that names each row.
+func (s *shaping) putRows() *node {
+	a, b := s.args[0], s.args[2]
+	numbers := s.vector(1, false, b.Rows)
+	if !s.same(true) || b.Rows == 0 || numbers.Err != nil {
+		return firstNode(numbers, a)
+	}
+	i, j := s.at(a.Rows, a.Cols)
+	_, k := s.at(1, b.Rows)
+	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisRows, 0, s.where(s.apply(fuse.OpEq, numbers, i), k, s.n(-1)))
+	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.gather(b, last, j), a)
+}
+
+func (s *shaping) putCols() *node {
+	a, b := s.args[0], s.args[2]
+	numbers := s.vector(1, true, b.Cols)
+	if !s.same(false) || b.Cols == 0 || numbers.Err != nil {
+		return firstNode(numbers, a)
+	}
+	i, j := s.at(a.Rows, a.Cols)
+	k, _ := s.at(b.Cols, 1)
+	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisCols, 0, s.where(s.apply(fuse.OpEq, numbers, j), k, s.n(-1)))
+	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.gather(b, i, last), a)
+}
+
+// addToRows multiplies by a matrix of which each column has 1 where its number is.
+func (s *shaping) addToRows() *node {
+	a, b := s.args[0], s.args[2]
+	numbers := s.vector(1, false, b.Rows)
+	if !s.same(true) || numbers.Err != nil {
+		return firstNode(numbers, a)
+	}
+	i, _ := s.at(a.Rows, 1)
+	hot := expr.NewConversion(s.op, a.Type, s.apply(fuse.OpEq, numbers, i))
+	return s.apply(fuse.OpAdd, a, expr.NewProduct(s.op, hot, b))
+}
+
+func (s *shaping) addToCols() *node {
+	a, b := s.args[0], s.args[2]
+	numbers := s.vector(1, true, b.Cols)
+	if !s.same(false) || numbers.Err != nil {
+		return firstNode(numbers, a)
+	}
+	_, j := s.at(1, a.Cols)
+	hot := expr.NewConversion(s.op, a.Type, s.apply(fuse.OpEq, numbers, j))
+	return s.apply(fuse.OpAdd, a, expr.NewProduct(s.op, b, hot))
+}
+
+func (s *shaping) putDiag() *node {
+	a, d, k := s.args[0], s.args[1], s.whole(0, 0)
+	count := max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0)
+	switch {
+	case d.Rows == 1 && d.Cols == 1 || d.Rows == 1 && d.Cols == count:
+	case d.Cols == 1 && d.Rows == count:
+		d = expr.NewTranspose(s.op, d)
+	default:
+		s.err = expr.ShapeError(s.op, a.Shape(), d.Shape())
+		return nil
+	}
+	i, j := s.at(a.Rows, a.Cols)
+	from := s.plus(j, -max(k, 0))
+	if d.Cols == 1 {
+		from = s.n(0)
+	}
+	if s.err != nil || d.Cols == 0 {
+		return a
+	}
+	return s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), s.gather(d, s.n(0), from), a)
+}
+
+func (s *shaping) dotRows() *node {
+	return expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpMul, s.args[0], s.args[1]))
+}
+
+func (s *shaping) dotCols() *node {
+	return expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisCols, 0, s.apply(fuse.OpMul, s.args[0], s.args[1]))
+}
+
+// stackMost is how many products of a stack are launched by themselves at most.
+const stackMost = 4096
+
+// smallProduct is how many multiplications a product of a stack has that does not fill a device.
+const smallProduct = 1 << 18
+
+// mulStack sums the products of elements in one launch where the matrices are small: the sums are the rows of a matrix that is not
+// stored.
+func (s *shaping) mulStack() *node {
+	a, b, count := s.args[0], s.args[1], s.size(0, 1)
+	if s.err == nil && (count == 0 && a.Rows+b.Rows > 0 || count > 0 && (a.Rows%count != 0 || b.Rows != a.Cols*count)) {
+		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
+	}
+	if s.err != nil {
+		return nil
+	}
+	inner, high := a.Cols, a.Rows/max(count, 1)
+	elements := s.times(a.Rows, b.Cols)
+	if count <= stackMost && count > 0 && (s.times(high*inner, b.Cols) > smallProduct || elements*max(inner, 1) > math.MaxInt32 || count == 1) {
+		products := make([]*node, count)
+		for k := range products {
+			products[k] = expr.NewProduct(s.op, s.rowsOf(a, k*high, high), s.rowsOf(b, k*inner, inner))
+		}
+		return expr.NewConcat(s.op, fuse.AxisRows, products...)
+	}
+	e, k := s.at(elements, inner)
+	width := s.n(max(b.Cols, 1))
+	row := s.apply(fuse.OpDiv, e, width)
+	below := s.apply(fuse.OpMul, s.apply(fuse.OpDiv, row, s.n(max(high, 1))), s.n(inner))
+	terms := s.apply(fuse.OpMul, s.gather(a, row, k), s.gather(b, s.apply(fuse.OpAdd, below, k), s.apply(fuse.OpMod, e, width)))
+	sums := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, terms)
+	i, j := s.at(a.Rows, b.Cols)
+	if b.Cols != 1 {
+		i = s.apply(fuse.OpAdd, s.apply(fuse.OpMul, i, width), j)
+	}
+	return s.gather(sums, i, s.n(0))
+}
+
+// rowsOf is rows of an operand, a view of them where it is a matrix.
+func (s *shaping) rowsOf(x *node, first, count int) *node {
+	return sliceOf(x, between(first, first+count), every)
+}
+
+// flat is the elements as a row.
+func (s *shaping) flat(a *node) *node {
+	if a.Err != nil || a.Rows == 1 {
+		return a
+	}
+	n := s.times(a.Rows, a.Cols)
+	if n > math.MaxInt32 {
+		s.fail(gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
+		return a
+	}
+	_, j := s.at(1, n)
+	width := s.n(max(a.Cols, 1))
+	return s.gather(a, s.apply(fuse.OpDiv, j, width), s.apply(fuse.OpMod, j, width))
+}
+
+// counted counts how many of a row are each number from 0 on, as elements of a type.
+func (s *shaping) counted(row *node, classes int, t fuse.Type) *node {
+	i, _ := s.at(classes, 1)
+	counts := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpEq, i, row))
+	return expr.NewConversion(s.op, t, expr.NewTranspose(s.op, counts))
+}
+
+func (s *shaping) histogram() *node {
+	a, bins, low, high := s.args[0], s.size(0, 10), s.number(1, 0), s.number(2, 1)
+	switch {
+	case a.Type.Compute() != fuse.F32:
+		s.fail(gpu.ErrUnsupported, "not defined for ", a.Type.String())
+	case !(low < high) || math.IsInf(high-low, 0) || bins == 0:
+		s.fail(gpu.ErrInvalid, itoa(bins), " bins from ", text(low), " to ", text(high))
+	}
+	if s.err != nil {
+		return nil
+	}
+	x := s.flat(expr.NewConversion(s.op, fuse.F32, a))
+	inside := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, x, s.float(low)), s.apply(fuse.OpLe, x, s.float(high)))
+	scaled := s.apply(fuse.OpMul, s.apply(fuse.OpSub, x, s.float(low)), s.float(float64(bins)/(high-low)))
+	bin := s.apply(fuse.OpMin, expr.NewConversion(s.op, fuse.I32, scaled), s.n(bins-1))
+	return s.counted(s.apply(fuse.OpWhere, expr.NewConversion(s.op, fuse.I32, inside), bin, s.n(-1)), bins, a.Type)
+}
+
+func (s *shaping) binCount() *node {
+	a, classes := s.args[0], s.size(0, 0)
+	x := s.flat(a)
+	label := s.labels(0)
+	if label != a { // fractions are no labels
+		whole := s.apply(fuse.OpEq, expr.NewConversion(s.op, a.Type, expr.NewConversion(s.op, fuse.I32, x)), x)
+		return s.counted(s.where32(whole, expr.NewConversion(s.op, fuse.I32, x)), classes, a.Type)
+	}
+	return s.counted(x, classes, a.Type)
+}
+
+// where32 is x where a condition holds, and -1 elsewhere.
+func (s *shaping) where32(cond, x *node) *node {
+	return s.apply(fuse.OpWhere, expr.NewConversion(s.op, fuse.I32, cond), x, s.n(-1))
+}
+
+// searchSorted halves the part of the row in which the place is, until that is one element.
+func (s *shaping) searchSorted() *node {
+	row, a := s.args[0], s.args[1]
+	if row.Rows != 1 {
+		s.err = expr.ShapeError(s.op, row.Shape(), a.Shape())
+		return nil
+	}
+	if row.Type != a.Type {
+		return expr.Join(s.op, row, a) // whose error says so
+	}
+	zero := s.n(0)
+	low, high := zero, s.n(row.Cols)
+	for range bits.Len(uint(row.Cols)) {
+		middle := s.apply(fuse.OpDiv, s.apply(fuse.OpAdd, low, high), s.n(2))
+		open := s.apply(fuse.OpLt, low, high)
+		less := expr.NewConversion(s.op, fuse.I32, s.apply(fuse.OpLt, s.gather(row, zero, middle), a))
+		right := s.apply(fuse.OpAnd, open, less)
+		left := s.apply(fuse.OpAnd, open, s.apply(fuse.OpNot, less))
+		low, high = s.apply(fuse.OpWhere, right, s.plus(middle, 1), low), s.apply(fuse.OpWhere, left, middle, high)
+	}
+	return expr.NewConversion(s.op, a.Type, s.sized(low, a.Rows, a.Cols))
+}
