@@ -1343,14 +1343,14 @@ func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[T] {
 	return &Expr[T]{shapingNode("Histogram", 67, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }
 
-// BinCount is how many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over.
-func BinCount[T Elem](labels Operand[T], classes int) *Expr[T] {
-	return &Expr[T]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", labels)}, float64(classes))}
+// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over.
+func BinCount[T Elem](a Operand[T], classes int) *Expr[T] {
+	return &Expr[T]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
 }
 
-// SearchSorted is how many elements of a sorted row are less than each element of a: where it would be inserted.
-func SearchSorted[T Elem](sorted, a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", sorted), from("SearchSorted", a)})}
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted.
+func SearchSorted[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

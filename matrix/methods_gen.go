@@ -774,11 +774,11 @@ func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[T] {
 	return Histogram(a, bins, low, high)
 }
 
-// BinCount is how many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over.
-func (labels *Expr[T]) BinCount(classes int) *Expr[T] { return BinCount(labels, classes) }
+// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over.
+func (a *Expr[T]) BinCount(classes int) *Expr[T] { return BinCount(a, classes) }
 
-// SearchSorted is how many elements of a sorted row are less than each element of a: where it would be inserted.
-func (sorted *Expr[T]) SearchSorted(a Operand[T]) *Expr[T] { return SearchSorted(sorted, a) }
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted.
+func (a *Expr[T]) SearchSorted(b Operand[T]) *Expr[T] { return SearchSorted(a, b) }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }

@@ -42,11 +42,11 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 			"passed over. It takes the time of as many comparisons as elements and bins.",
 	},
 	{
-		Name: "BinCount", Params: "labels Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes",
-		Doc: "is how many elements of labels are each of the numbers from 0 to classes-1, a row", Note: "Others are passed over.",
+		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes",
+		Doc: "is how many elements of a are each of the numbers from 0 to classes-1, a row", Note: "Others are passed over.",
 	},
 	{
-		Name: "SearchSorted", Params: "sorted, a Operand[T]", Doc: "is how many elements of a sorted row are less than each element of a: where it would be inserted",
-		Shape: "a.rows, a.cols",
+		Name: "SearchSorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted",
+		Shape: "b.rows, b.cols",
 	},
 })

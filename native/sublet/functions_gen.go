@@ -72,6 +72,6 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   part(A,i,k,j,l) putrows(A,ROWS,B) putcols(A,COLS,B)
   addtorows(A,ROWS,B) addtocols(A,COLS,B) putdiag(A,D,[k])
   dotrows(A,B) dotcols(A,B) mulstack(A,B,count)
-  histogram(A,bins,low,high) bincount(LABELS,classes)
-  searchsorted(SORTED,A)                                          that make or shape matrices; numbers in [] may be left out
+  histogram(A,bins,low,high) bincount(A,classes)
+  searchsorted(A,B)                                               that make or shape matrices; numbers in [] may be left out
 `

@@ -317,9 +317,9 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   /** @param {unknown} bins @param {unknown} low @param {unknown} high */
   histogram(bins, low, high) { return shaped(this, 'histogram', Shaping.Histogram, [], [bins, low, high], (_a, bins, _low, _high) => [1, bins]); }
   /** @param {unknown} classes */
-  bincount(classes) { return shaped(this, 'bincount', Shaping.BinCount, [], [classes], (_labels, classes) => [1, classes]); }
-  /** @param {unknown} a */
-  searchSorted(a) { return shaped(this, 'searchSorted', Shaping.SearchSorted, [a], [], (_sorted, a) => [a.rows, a.cols]); }
+  bincount(classes) { return shaped(this, 'bincount', Shaping.BinCount, [], [classes], (_a, classes) => [1, classes]); }
+  /** @param {unknown} b */
+  searchSorted(b) { return shaped(this, 'searchSorted', Shaping.SearchSorted, [b], [], (_a, b) => [b.rows, b.cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -739,10 +739,10 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   mulStack(a, b, count) { return of(this, 'mulStack', a).mulStack(b, count); }
   /** @param {unknown} a @param {unknown} bins @param {unknown} low @param {unknown} high */
   histogram(a, bins, low, high) { return of(this, 'histogram', a).histogram(bins, low, high); }
-  /** @param {unknown} labels @param {unknown} classes */
-  bincount(labels, classes) { return of(this, 'bincount', a).bincount(classes); }
-  /** @param {unknown} sorted @param {unknown} a */
-  searchSorted(sorted, a) { return of(this, 'searchSorted', a).searchSorted(a); }
+  /** @param {unknown} a @param {unknown} classes */
+  bincount(a, classes) { return of(this, 'bincount', a).bincount(classes); }
+  /** @param {unknown} a @param {unknown} b */
+  searchSorted(a, b) { return of(this, 'searchSorted', a).searchSorted(b); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

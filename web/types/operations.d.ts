@@ -467,10 +467,10 @@ export interface ExprOperations {
    * is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(bins: number, low: number, high: number): Expr;
-  /** How many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  /** How many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over. */
   bincount(classes: number): Expr;
-  /** How many elements of a sorted row are less than each element of a: where it would be inserted. */
-  searchSorted(a: Expr): Expr;
+  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
+  searchSorted(b: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -1011,10 +1011,10 @@ export interface GpuOperations {
    * is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(a: Expr, bins: number, low: number, high: number): Expr;
-  /** How many elements of labels are each of the numbers from 0 to classes-1, a row. Others are passed over. */
-  bincount(labels: Expr, classes: number): Expr;
-  /** How many elements of a sorted row are less than each element of a: where it would be inserted. */
-  searchSorted(sorted: Expr, a: Expr): Expr;
+  /** How many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  bincount(a: Expr, classes: number): Expr;
+  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
+  searchSorted(a: Expr, b: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
