@@ -4,9 +4,9 @@
 // quantisation, in float32. It is put together of expressions of package matrix, most of which read elements at computed places: it
 // has no kernels of its own, and what it returns fuses with what is done to it.
 //
-//	y := conv.Forward(x, weights, bias).Relu()            // an expression
-//	err = dw.Assign(conv.KernelGrad(nn.ReluGrad..., x))   // queued
-//	err = adam.Step(weights, dw)
+//	err := y.Assign(conv.Forward(x, weights, bias).Relu()) // queued
+//	dx := matrix.ReluGrad(dy, y)                           // an expression
+//	err = adam.Step(weights, conv.KernelGrad(dx, x))
 //
 // # Shapes
 //

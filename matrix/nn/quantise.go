@@ -87,7 +87,9 @@ func (q *Quantised) halve(v *Dense, shape fault.Shape) error {
 		return err
 	}
 	high := matrix.GreaterEqual(v, mean)
-	meanOf := func(those *Expr) *Expr { return matrix.CopyIf(those, v).SumCols().DivElem(those.SumCols().MaxScalar(1)) }
+	meanOf := func(those *Expr) *Expr {
+		return matrix.CopyIf(those, v).SumCols().DivElem(those.SumCols().MaxScalar(1))
+	}
 	if q.Upper, err = meanOf(high).Eval(); err == nil {
 		q.Lower, err = meanOf(matrix.Less(v, mean)).Eval()
 	}
