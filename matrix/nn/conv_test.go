@@ -20,7 +20,10 @@ var windows = []nn.Window{
 	{Channels: 2, Height: 5, Width: 7, KernelHeight: 3, KernelWidth: 2},
 	{Channels: 3, Height: 6, Width: 5, KernelHeight: 3, KernelWidth: 3, Top: 1, Bottom: 1, Left: 1, Right: 1},
 	{Channels: 1, Height: 8, Width: 7, KernelHeight: 3, KernelWidth: 2, StrideHeight: 2, StrideWidth: 3, Left: 1},
-	{Channels: 2, Height: 9, Width: 6, KernelHeight: 2, KernelWidth: 3, StrideHeight: 3, DilationHeight: 3, DilationWidth: 2, Top: 2, Right: 3},
+	{
+		Channels: 2, Height: 9, Width: 6, KernelHeight: 2, KernelWidth: 3, StrideHeight: 3, DilationHeight: 3, DilationWidth: 2,
+		Top: 2, Right: 3,
+	},
 	{Channels: 2, Height: 4, Width: 4, KernelHeight: 2, KernelWidth: 2, StrideHeight: 2, StrideWidth: 2, Bottom: 3, Right: 3},
 	{Channels: 2, Height: 4, Width: 5, KernelHeight: 1, KernelWidth: 1, StrideHeight: 3, StrideWidth: 2},
 }
@@ -210,7 +213,9 @@ func TestConvMistakes(t *testing.T) {
 			t.Error(e.Err())
 		}
 	}
-	for _, e := range []*nn.Expr{good.Forward(nil, w, nil), good.Forward(x, none, nil), good.MaxPool((*nn.Expr)(nil)), matrix.Failed[float32](nil)} {
+	for _, e := range []*nn.Expr{
+		good.Forward(nil, w, nil), good.Forward(x, none, nil), good.MaxPool((*nn.Expr)(nil)), matrix.Failed[float32](nil),
+	} {
 		if !errors.Is(e.Err(), buffer.ErrNil) {
 			t.Error(e.Err())
 		}

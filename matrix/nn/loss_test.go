@@ -119,7 +119,9 @@ func TestLossMistakes(t *testing.T) {
 			t.Error(e.Err())
 		}
 	}
-	for _, e := range []*nn.Expr{nn.CrossEntropy(nil, l), nn.CrossEntropy(x, nil), nn.MSE(x, nil), nn.Embedding(x, nil), nn.Embedding(nil, l)} {
+	for _, e := range []*nn.Expr{
+		nn.CrossEntropy(nil, l), nn.CrossEntropy(x, nil), nn.MSE(x, nil), nn.Embedding(x, nil), nn.Embedding(nil, l),
+	} {
 		if !errors.Is(e.Err(), buffer.ErrNil) {
 			t.Error(e.Err())
 		}

@@ -356,7 +356,6 @@ func (o *AdaDelta) Step(param *Dense, grad Operand) error {
 	return o.memory.step(op, param, grad, o.Decay, 2, func(s *state, g *Expr) error {
 		root := func(d *Dense) *Expr { return d.Expr().AddScalar(o.Epsilon).Sqrt() }
 		x := matrix.CopyIf(g, root(s.b).DivElem(root(s.a)).MulElem(g))
-		// The parameter before u, which the step is of; but the gradient may be the parameter itself, and u is needed as it was.
 		if err := s.a.Assign(mean(o.Rho, s.a, g.Square())); err != nil {
 			return err
 		}
@@ -364,6 +363,7 @@ func (o *AdaDelta) Step(param *Dense, grad Operand) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(assign([]*Dense{s.b, param}, mean(o.Rho, s.b, d.Expr().Square()), matrix.Sub(param, d.Expr().Scale(o.Rate))), d.Close())
+		err = assign([]*Dense{s.b, param}, mean(o.Rho, s.b, d.Expr().Square()), matrix.Sub(param, d.Expr().Scale(o.Rate)))
+		return errors.Join(err, d.Close())
 	})
 }

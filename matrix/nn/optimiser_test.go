@@ -26,7 +26,9 @@ var rules = []struct {
 		*a = 0.75**a + g
 		*p -= 0.1 * *a
 	}},
-	{"Nesterov", func() nn.Optimiser { return &nn.Momentum{Rate: 0.1, Momentum: 0.75, Nesterov: true} }, func(_, g float64, p, a, _ *float64) {
+	{"Nesterov", func() nn.Optimiser {
+		return &nn.Momentum{Rate: 0.1, Momentum: 0.75, Nesterov: true}
+	}, func(_, g float64, p, a, _ *float64) {
 		*a = 0.75**a + g
 		*p -= 0.1 * (g + 0.75**a)
 	}},
@@ -38,7 +40,9 @@ var rules = []struct {
 		*a = 0.75**a + 0.25*g*g
 		*p -= 0.1 * g / (math.Sqrt(*a) + 1e-3)
 	}},
-	{"Adam", func() nn.Optimiser { return &nn.Adam{Rate: 0.1, Beta1: 0.75, Beta2: 0.875, Epsilon: 1e-3, Decay: 0.25} }, func(t, g float64, p, a, b *float64) {
+	{"Adam", func() nn.Optimiser {
+		return &nn.Adam{Rate: 0.1, Beta1: 0.75, Beta2: 0.875, Epsilon: 1e-3, Decay: 0.25}
+	}, func(t, g float64, p, a, b *float64) {
 		adam(t, g+0.25**p, p, a, b)
 	}},
 	{"AdamW", func() nn.Optimiser {
@@ -111,7 +115,9 @@ func TestOptimiserMistakes(t *testing.T) {
 			t.Errorf("%T: %v", o, err)
 		}
 	}
-	for _, o := range []nn.Optimiser{(*nn.SGD)(nil), (*nn.Momentum)(nil), (*nn.AdaGrad)(nil), (*nn.RMSProp)(nil), (*nn.Adam)(nil), (*nn.AdaDelta)(nil)} {
+	for _, o := range []nn.Optimiser{
+		(*nn.SGD)(nil), (*nn.Momentum)(nil), (*nn.AdaGrad)(nil), (*nn.RMSProp)(nil), (*nn.Adam)(nil), (*nn.AdaDelta)(nil),
+	} {
 		if err := o.Step(p, p); !errors.Is(err, buffer.ErrNil) {
 			t.Errorf("%T: %v", o, err)
 		}

@@ -38,7 +38,8 @@ func (w Window) grid(op string) (g grid, err error) {
 			*p = 1
 		}
 	}
-	least := min(w.Channels, w.Height, w.Width, w.KernelHeight, w.KernelWidth, w.StrideHeight, w.StrideWidth, w.DilationHeight, w.DilationWidth)
+	least := min(w.Channels, w.Height, w.Width, w.KernelHeight, w.KernelWidth)
+	least = min(least, w.StrideHeight, w.StrideWidth, w.DilationHeight, w.DilationWidth)
 	if least < 1 || min(w.Top, w.Bottom, w.Left, w.Right) < 0 {
 		return g, fail(op, gpu.ErrInvalid, "sizes, strides and dilations are at least 1, padding at least 0")
 	}
