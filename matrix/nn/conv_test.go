@@ -177,6 +177,23 @@ func testPooling(t *testing.T, what string, dev *gpu.Device, w nn.Window, n, for
 	}
 }
 
+// TestPoolingSpecial has infinities and NaN below a window that also sees padding.
+func TestPoolingSpecial(t *testing.T) {
+	devtest.Each(t, func(t *testing.T, dev *gpu.Device) {
+		inf, nan := float32(math.Inf(1)), float32(math.NaN())
+		w := nn.Window{Channels: 1, Height: 1, Width: 4, KernelHeight: 1, KernelWidth: 2, StrideWidth: 2, Left: 1, Right: 1}
+		x := load(t, dev, 2, 4, []float32{-inf, nan, 1, inf, -3, -2, -1, -inf})
+		d := load(t, dev, 2, 3, []float32{1, 2, 3, 4, 5, 6})
+		near(t, "max", w.MaxPool(x), dev, []float64{math.Inf(-1), math.NaN(), math.Inf(1), -3, -1, math.Inf(-1)}, 0)
+		got := must[[]float32](t)(w.MaxPoolGrad(d, x).Read(t.Context()))
+		for at, want := range map[int]float32{1: 2, 2: 0, 3: 3, 4: 4, 5: 0, 6: 5} {
+			if got[at] != want {
+				t.Errorf("gradient %d is %v, want %v", at, got[at], want)
+			}
+		}
+	})
+}
+
 func TestConvMistakes(t *testing.T) {
 	dev := devtest.Open(t, "cpu")
 	good := nn.Conv{Window: windows[2], Outputs: 3}

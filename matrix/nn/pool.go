@@ -31,7 +31,8 @@ func (g grid) windows(x *Expr, n int, other float32) *Expr {
 }
 
 // MaxPoolGrad is the gradient of a loss by x, given the one by MaxPool(x): d, of its size. It goes to the largest element below each
-// place of the window, to the first one, row by row, of several. Where windows overlap gradients add.
+// place of the window, to the first one, row by row, of several, of which padding may be the first if
+// they are all -Inf. Where windows overlap gradients add.
 func (w Window) MaxPoolGrad(d, x Operand) *Expr { return w.scatter("MaxPoolGrad", d, x) }
 
 // MaxUnpool puts the elements of y, of the size of MaxPool(x), where the largest elements of x are that MaxPool takes, and 0
