@@ -40,7 +40,7 @@ func (c Conv) checked(op string) (k kernelOf, err error) {
 		return k, fail(op, gpu.ErrInvalid, "groups divide channels and outputs, of which there is at least one")
 	}
 	height, width := g.Height+(g.KernelHeight-1)*g.DilationHeight, g.Width+(g.KernelWidth-1)*g.DilationWidth
-	_, err = product(op, c.Outputs, max(g.kernel, g.out, g.image, height*width)) // height*width fits int32
+	err = counts(op, c.Outputs, max(g.kernel, g.out, g.image, height*width)) // height*width fits int32
 	return kernelOf{g, c.Outputs, c.Groups, c.Channels / c.Groups * g.kernel}, err
 }
 

@@ -73,16 +73,16 @@ func read[T matrix.Elem](op string, x matrix.Operand[T]) (e *matrix.Expr[T], siz
 	return e, fault.Shape{rows, cols}, nil
 }
 
-// product multiplies sizes, none of them negative, that int32 must be able to count.
-func product(op string, sizes ...int) (int, error) {
+// counts checks that int32 can count the product of sizes, none of them negative.
+func counts(op string, sizes ...int) error {
 	n := 1
 	for _, s := range sizes {
 		if s > 0 && n > math.MaxInt32/s {
-			return 0, fail(op, gpu.ErrLimit, "more elements than int32 counts")
+			return fail(op, gpu.ErrLimit, "more elements than int32 counts")
 		}
 		n *= s
 	}
-	return n, nil
+	return nil
 }
 
 // The following compute with the numbers of rows and columns. Numbers fit into int32: whoever calls has checked.
@@ -120,9 +120,7 @@ func below(x *whole, n int) *whole {
 func rowsOf(n int) *whole { return matrix.RowIndex(n, 1) }
 func colsOf(n int) *whole { return matrix.ColIndex(1, n) }
 
-// where is a where cond is not 0, and b elsewhere.
-func where(cond *whole, a Operand, b float32) *Expr {
-	return matrix.Where(matrix.Convert[float32](cond), a, matrix.Fill(1, 1, b))
-}
+// where is a where cond is not 0, and 0 elsewhere.
+func where(cond *whole, a Operand) *Expr { return matrix.CopyIf(matrix.Convert[float32](cond), a) }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -36,7 +36,7 @@ func CrossEntropy(x Operand, labels Labels) *Expr {
 		return failed(err)
 	}
 	loss := e.LogSumExpRows().Sub(matrix.Gather(e, rowsOf(shape[0]), at))
-	return where(below(at, shape[1]), loss, 0)
+	return where(below(at, shape[1]), loss)
 }
 
 // CrossEntropyGrad is the gradient of the sum of [CrossEntropy] by x: softmax(x) less 1 at each label, n x classes. Scale it by
@@ -47,7 +47,7 @@ func CrossEntropyGrad(x Operand, labels Labels) *Expr {
 		return failed(err)
 	}
 	hot := matrix.Convert[float32](matrix.Equal(at, colsOf(shape[1])))
-	return where(below(at, shape[1]), e.Softmax().Sub(hot), 0)
+	return where(below(at, shape[1]), e.Softmax().Sub(hot))
 }
 
 // alike reads two operands of one size.
@@ -151,7 +151,7 @@ func scan(sum *Expr, label *whole, n, width int) *Expr {
 	for step := 1; step < n; step *= 2 {
 		before := plus(i, -step)
 		same := matrix.Equal(matrix.Gather(label, before, number(0)), label).And(matrix.GreaterEqual(before, number(0)))
-		sum = sum.Add(where(same, matrix.Gather(sum, before, colsOf(width)), 0))
+		sum = sum.Add(where(same, matrix.Gather(sum, before, colsOf(width))))
 	}
 	return sum
 }

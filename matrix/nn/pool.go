@@ -61,7 +61,7 @@ func (w Window) scatter(op string, d, x Operand) *Expr {
 	back := g.backward(n, g.Channels, height, width)
 	// Element r of the window turned round is element kernel-1-r of the window.
 	mine := matrix.Equal(columns(g, at, back, true), matrix.Sub(number(g.kernel-1), rowsOf(g.kernel)))
-	return matrix.Reshape(where(mine, columns(g, from, back, true), 0).SumCols(), n, g.Channels*g.image)
+	return matrix.Reshape(where(mine, columns(g, from, back, true)).SumCols(), n, g.Channels*g.image)
 }
 
 // AveragePool is the mean of the elements below each place of the window, for each channel: n x (channels*outHeight*outWidth) of

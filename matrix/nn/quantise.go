@@ -99,7 +99,7 @@ func (q *Quantised) halve(v *Dense, shape fault.Shape) error {
 		for bit := range 8 {
 			row := plus(times(rowsOf(bytes), 8), bit)
 			set := matrix.GreaterEqual(matrix.Gather(v, row, colsOf(shape[1])), mean)
-			packed = packed.Add(where(below(row, shape[0]), set.Scale(float32(int(1)<<bit)), 0))
+			packed = packed.Add(where(below(row, shape[0]), set.Scale(float32(int(1)<<bit))))
 		}
 		q.Levels, err = matrix.Convert[uint8](packed).Eval()
 	}

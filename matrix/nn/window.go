@@ -53,9 +53,9 @@ func (w Window) grid(op string) (g grid, err error) {
 	// Everything that indices count: images with their padding, images of gradients, results and windows of all channels.
 	height := w.Height + max(w.Top+w.Bottom, (w.KernelHeight-1)*w.DilationHeight)
 	width := w.Width + max(w.Left+w.Right, (w.KernelWidth-1)*w.DilationWidth)
-	_, err1 := product(op, w.Channels, height, width)
-	_, err2 := product(op, w.Channels, w.KernelHeight, w.KernelWidth)
-	_, err3 := product(op, w.Channels, g.outHeight, g.outWidth)
+	err1 := counts(op, w.Channels, height, width)
+	err2 := counts(op, w.Channels, w.KernelHeight, w.KernelWidth)
+	err3 := counts(op, w.Channels, g.outHeight, g.outWidth)
 	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
 			return g, err
@@ -88,7 +88,7 @@ func (g grid) images(op string, x Operand, channels, size int) (*Expr, int, erro
 		return nil, 0, shapeError(op, shape, fault.Shape{shape[0], channels * size})
 	}
 	// The numbers of columns of what is multiplied or reduced.
-	if _, err := product(op, shape[0], max(channels, g.Channels), max(g.out, g.image)); err != nil {
+	if err := counts(op, shape[0], max(channels, g.Channels), max(g.out, g.image)); err != nil {
 		return nil, 0, err
 	}
 	return e, shape[0], nil
