@@ -61,6 +61,14 @@ func nodes[T Elem](op string, args []Operand[T]) []*node {
 	return out
 }
 
+// Failed is an expression that could not be built, for packages that build some: err is what whoever assigns it gets.
+func Failed[T Elem](err error) *Expr[T] {
+	if err == nil {
+		err = fail("Failed", buffer.ErrNil, "nil error")
+	}
+	return &Expr[T]{expr.Failed(err)}
+}
+
 // Err returns the error the expression was built with, or nil.
 func (e *Expr[T]) Err() error { return e.expr("Err").n.Err }
 

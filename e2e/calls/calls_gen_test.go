@@ -24,6 +24,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/gonum"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
+	"github.com/sublet-gpu/sublet/matrix/nn"
 	"github.com/sublet-gpu/sublet/native/cogent"
 	"github.com/sublet-gpu/sublet/native/dlpack"
 	"github.com/sublet-gpu/sublet/native/mapfile"
@@ -529,6 +530,10 @@ var functions = []function{
 	{"matrix.Eye[int32]", matrix.Eye[int32]},
 	{"matrix.Eye[dtype.Half]", matrix.Eye[dtype.Half]},
 	{"matrix.Eye[matrix.Any]", matrix.Eye[matrix.Any]},
+	{"matrix.Failed[float32]", matrix.Failed[float32]},
+	{"matrix.Failed[int32]", matrix.Failed[int32]},
+	{"matrix.Failed[dtype.Half]", matrix.Failed[dtype.Half]},
+	{"matrix.Failed[matrix.Any]", matrix.Failed[matrix.Any]},
 	{"matrix.Fill[float32]", matrix.Fill[float32]},
 	{"matrix.Fill[int32]", matrix.Fill[int32]},
 	{"matrix.Fill[dtype.Half]", matrix.Fill[dtype.Half]},
@@ -1380,6 +1385,14 @@ var functions = []function{
 	{"graph.WaitFor", graph.WaitFor},
 	{"pipelines.NewEdges", pipelines.NewEdges},
 	{"pipelines.NewTrain", pipelines.NewTrain},
+	{"nn.CrossEntropy", nn.CrossEntropy},
+	{"nn.CrossEntropyGrad", nn.CrossEntropyGrad},
+	{"nn.Dropout", nn.Dropout},
+	{"nn.Embedding", nn.Embedding},
+	{"nn.EmbeddingGrad", nn.EmbeddingGrad},
+	{"nn.MSE", nn.MSE},
+	{"nn.MSEGrad", nn.MSEGrad},
+	{"nn.Quantise", nn.Quantise},
 	{"cogent.FromRaw", cogent.FromRaw},
 	{"cogent.New", cogent.New},
 	{"cogent.Raw", cogent.Raw},
@@ -1563,6 +1576,18 @@ var types = []reflect.Type{
 	reflect.TypeFor[pipelines.Step](),
 	reflect.TypeFor[pipelines.Train](),
 	reflect.TypeFor[pipelines.TrainConfig](),
+	reflect.TypeFor[nn.AdaDelta](),
+	reflect.TypeFor[nn.AdaGrad](),
+	reflect.TypeFor[nn.Adam](),
+	reflect.TypeFor[nn.BatchNorm](),
+	reflect.TypeFor[nn.Conv](),
+	reflect.TypeFor[nn.Momentum](),
+	reflect.TypeFor[nn.Optimiser](),
+	reflect.TypeFor[nn.Quantised](),
+	reflect.TypeFor[nn.RMSProp](),
+	reflect.TypeFor[nn.SGD](),
+	reflect.TypeFor[nn.Statistics](),
+	reflect.TypeFor[nn.Window](),
 	reflect.TypeFor[dlpack.Device](),
 	reflect.TypeFor[dlpack.Legacy](),
 	reflect.TypeFor[dlpack.Managed](),

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nn
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// labelled reads n x classes numbers and as many labels, n x 1 or 1 x n.
+func labelled(op string, x Operand, labels Labels) (e *Expr, at *whole, shape fault.Shape, err error) {
+	if e, shape, err = read(op, x); err != nil {
+		return nil, nil, shape, err
+	}
+	at, size, err := read(op, labels)
+	if err != nil {
+		return nil, nil, shape, err
+	}
+	if size[1] != 1 && size[0] == 1 {
+		at, size = at.T(), fault.Shape{size[1], size[0]}
+	}
+	if size != (fault.Shape{shape[0], 1}) {
+		err = shapeError(op, shape, size)
+	}
+	return e, at, shape, err
+}
+
+// CrossEntropy is the loss -log softmax(x)(i, label i) of each row: n x 1, of n x classes logits and n labels, from 0 on. A label that
+// there is no class for, such as -1, has its row left out: its loss is 0.
+func CrossEntropy(x Operand, labels Labels) *Expr {
+	e, at, shape, err := labelled("CrossEntropy", x, labels)
+	if err != nil {
+		return failed(err)
+	}
+	loss := e.LogSumExpRows().Sub(matrix.Gather(e, rowsOf(shape[0]), at))
+	return where(below(at, shape[1]), loss)
+}
+
+// CrossEntropyGrad is the gradient of the sum of [CrossEntropy] by x: softmax(x) less 1 at each label, n x classes. Scale it by
+// 1/n for the mean.
+func CrossEntropyGrad(x Operand, labels Labels) *Expr {
+	e, at, shape, err := labelled("CrossEntropyGrad", x, labels)
+	if err != nil {
+		return failed(err)
+	}
+	hot := matrix.Convert[float32](matrix.Equal(at, colsOf(shape[1])))
+	return where(below(at, shape[1]), e.Softmax().Sub(hot))
+}
+
+// alike reads two operands of one size.
+func alike(op string, a, b Operand) (x, y *Expr, n float32, err error) {
+	x, shape, err := read(op, a)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	y, other, err := read(op, b)
+	if err == nil && shape != other {
+		err = shapeError(op, shape, other)
+	}
+	return x, y, float32(max(shape[0]*shape[1], 1)), err
+}
+
+// MSE is the mean of (x - target)^2, 1x1, of two operands of one size. That of nothing is NaN.
+func MSE(x, target Operand) *Expr {
+	a, b, _, err := alike("MSE", x, target)
+	if err != nil {
+		return failed(err)
+	}
+	return matrix.SquaredDiff(a, b).Mean()
+}
+
+// MSEGrad is the gradient of [MSE] by x: 2/n (x - target), of their size, for n elements.
+func MSEGrad(x, target Operand) *Expr {
+	a, b, n, err := alike("MSEGrad", x, target)
+	if err != nil {
+		return failed(err)
+	}
+	return a.Sub(b).Scale(2 / n)
+}
+
+// Dropout is x where the mask is not 0, divided by the share that is kept, and 0 elsewhere ("inverted" dropout, after Srivastava and
+// others, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014). The mask has the size of x. The gradient by x is
+// the same function of the gradient by the result.
+func Dropout(x, mask Operand, keep float32) *Expr {
+	const op = "Dropout"
+	a, m, _, err := alike(op, x, mask)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !(keep > 0 && keep <= 1):
+		return failed(fail(op, gpu.ErrInvalid, "what is kept is a share above 0 and up to 1"))
+	}
+	return matrix.CopyIf(m, a.DivScalar(keep))
+}
+
+// Embedding is the rows of a table, vocabulary x width, that n labels name, n x 1 or 1 x n: n x width. The row of a label that the
+// table does not have is 0.
+func Embedding(table Operand, labels Labels) *Expr {
+	const op = "Embedding"
+	e, _, err := read(op, table)
+	if err != nil {
+		return failed(err)
+	}
+	at, _, err := read(op, labels)
+	if err != nil {
+		return failed(err)
+	}
+	return matrix.TakeRows(e, at)
+}
+
+// embeddingProduct is how many elements a matrix of ones and zeros may have that is multiplied with a gradient.
+const embeddingProduct = 1 << 22
+
+// EmbeddingGrad is the gradient of a loss by the table of [Embedding], vocabulary x width, given d, the one by its result, n x width,
+// and the labels: each row is the sum of those of d whose label it is. Labels that the table does not have contribute nothing. A small
+// vocabulary takes a product; a large one has the labels sorted and the rows of each added up in log2(n) steps, pairwise.
+func EmbeddingGrad(d Operand, labels Labels, vocabulary int) *Expr {
+	const op = "EmbeddingGrad"
+	e, at, shape, err := labelled(op, d, labels)
+	switch {
+	case err != nil:
+		return failed(err)
+	case vocabulary < 0 || vocabulary > math.MaxInt32:
+		return failed(fail(op, gpu.ErrInvalid, itoa(vocabulary), " rows"))
+	case shape[0] == 0:
+		return matrix.Fill[float32](vocabulary, shape[1], 0)
+	case shape[0] <= embeddingProduct/max(vocabulary, 1):
+		return matrix.Mul(matrix.Convert[float32](matrix.Equal(rowsOf(vocabulary), at.T())), e)
+	}
+	return segments(e, at, shape[0], vocabulary)
+}
+
+// segments sorts the rows by their labels and adds up neighbours of one label at distances of 1, 2, 4 and so on, as Hillis and
+// Steele's scan does ("Data Parallel Algorithms", 1986): the last row of each label has the sum.
+func segments(e *Expr, at *whole, n, vocabulary int) *Expr {
+	order := at.ArgSortCols()
+	sorted := matrix.TakeRows(at, order)
+	_, width := e.Dims()
+	sum := scan(matrix.TakeRows(e, order), sorted, n, width)
+	v := rowsOf(vocabulary)
+	last := plus(matrix.LessEqual(sorted.T(), v).SumRows(), -1)
+	mine := matrix.Equal(matrix.Gather(sorted, last, number(0)), v).And(below(last, n))
+	return matrix.Gather(sum, matrix.Where(mine, last, number(-1)), colsOf(width))
+}
+
+func scan(sum *Expr, label *whole, n, width int) *Expr {
+	i := rowsOf(n)
+	for step := 1; step < n; step *= 2 {
+		before := plus(i, -step)
+		same := matrix.Equal(matrix.Gather(label, before, number(0)), label).And(matrix.GreaterEqual(before, number(0)))
+		sum = sum.Add(where(same, matrix.Gather(sum, before, colsOf(width))))
+	}
+	return sum
+}
