@@ -4,6 +4,9 @@ package matrix
 
 import (
 	"errors"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,25 +16,57 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * is the matrix product and % the
+// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * or @ is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
-// and a number times a matrix scales it. T(A) and A.T are the transpose.
+// and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
+// Go's ^ is refused. T(A) and A.T are the transpose. There are no comments and no chains of comparisons such as a < b < c.
+//
+// A[i, j] is an element, A[i] a row, A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, in which both ends of a range
+// may be missing. All are numbers from 0; negative ones count from the end, -1 is the last. What lies outside is [buffer.ErrIndex].
 //
 // Every operation of this package is a function under its name in small letters, as in exp(A), maxrows(A) and
 // clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div, and that
 // numbers stand in these, not in functions of their own such as scale. Beside them there are fill(rows, cols, v),
-// slice(A, i, k, j, l), row(A, i) and col(A, j). The case of a function's name does not matter.
+// slice(A, i, k, j, l), row(A, i) and col(A, j), rowindex(rows, cols), colindex(rows, cols) and gather(A, rows, cols), and
+// conversions by the names of element types, as in float32(A). Numbers have the type of the operand that they stand beside, else T;
+// those of an Eval[Any] the one that all of vars have. The case of a function's name does not matter.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
-// A malformed text is [ErrSyntax], an unknown name [ErrName]; errors name the place in the text.
+// A malformed text is [ErrSyntax], an unknown name [ErrName], with what may have been meant; errors name the place in the text.
+// [EvalAll] reads several statements. An expression without matrices takes its device from [Expr.On].
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
-	e := &evaluator{t: typeOf[T](), matrix: func(name string) *node {
+	return &Expr[T]{newEvaluator(vars).run(text)}
+}
+
+// newEvaluator makes one that knows matrices.
+func newEvaluator[T Elem](vars map[string]*Dense[T]) *evaluator {
+	e := &evaluator{t: typeOf[T]()}
+	e.matrix = func(name string) *node {
 		if m, ok := vars[name]; ok {
 			return m.core().operand("Eval")
 		}
 		return nil
-	}}
-	return &Expr[T]{e.run(text)}
+	}
+	e.names = func() []string { return slices.Sorted(maps.Keys(vars)) }
+	if e.t == expr.Untyped {
+		e.t = commonType(vars)
+	}
+	return e
+}
+
+// commonType is the element type that all matrices have, none where they differ.
+func commonType[T Elem](vars map[string]*Dense[T]) fuse.Type {
+	t := expr.Untyped
+	for _, m := range vars {
+		switch n := m.core(); {
+		case n.typed == 0 || n.err != nil:
+		case t != expr.Untyped && t != n.t:
+			return expr.Untyped
+		default:
+			t = n.t
+		}
+	}
+	return t
 }
 
 // The longest text and the deepest nesting that Eval reads.
@@ -45,23 +80,43 @@ const (
 type evaluator struct {
 	t      fuse.Type
 	matrix func(name string) *node // nil if there is none
+	names  func() []string         // of all matrices
+	lines  bool                    // a statement may end with its line
 	scan   *wgsl.Scan
 	next   int   // the next token
 	err    error // the first mistake of syntax
 }
 
 func (e *evaluator) run(text string) *node {
-	if len(text) > maxText {
-		return expr.Failed(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))
-	}
-	var err error
-	if e.scan, err = wgsl.Tokenize(text); err != nil {
-		return expr.Failed(fail("Eval", ErrSyntax, err.Error()))
+	if err := e.tokenize(text); err != nil {
+		return expr.Failed(err)
 	}
 	x := e.binary(0, 0)
 	if e.next < len(e.scan.Tokens) {
 		e.malformed()
 	}
+	return e.finished(x)
+}
+
+// tokenize cuts the text. What would be comments is refused: Python's // is no way to end a text.
+func (e *evaluator) tokenize(text string) (err error) {
+	if len(text) > maxText {
+		return fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes")
+	}
+	for _, comment := range []string{"//", "/*"} {
+		if at := strings.Index(text, comment); at >= 0 {
+			return fail("Eval", ErrSyntax, placeIn(text, at), "cannot use ", strconv.Quote(comment),
+				": there are no comments; floordiv(A, B) is the quotient rounded down")
+		}
+	}
+	if e.scan, err = wgsl.Tokenize(text); err != nil {
+		return fail("Eval", ErrSyntax, err.Error())
+	}
+	return nil
+}
+
+// finished is what an expression that was read is.
+func (e *evaluator) finished(x *node) *node {
 	switch {
 	case e.err != nil: // before what is wrong with the values: they may be those of another text
 		return expr.Failed(e.err)
@@ -72,10 +127,33 @@ func (e *evaluator) run(text string) *node {
 }
 
 // place names the place of a token in the text.
-func (e *evaluator) place(token int) string { return "column " + itoa(e.scan.Pos(token)+1) + ": " }
+func (e *evaluator) place(token int) string { return placeIn(e.scan.Text, e.scan.Pos(token)) }
+
+// placeIn names a position of a text, with the line if there are several.
+func placeIn(text string, at int) string {
+	line := strings.Count(text[:at], "\n")
+	column := "column " + itoa(at-strings.LastIndexByte(text[:at], '\n')) + ": "
+	if strings.Contains(text, "\n") {
+		return "line " + itoa(line+1) + ", " + column
+	}
+	return column
+}
 
 func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
 	return expr.Failed(fail("Eval", sentinel, e.place(token)+strings.Join(detail, "")))
+}
+
+// textHints say what stands for operators of other languages.
+var textHints = map[string]string{
+	"^": ": A**B or pow(A, B) is the power, bitxor(A, B) the exclusive or",
+	"&": ": A && B works on 0 and 1, bitand(A, B) on bits",
+	"|": ": A || B works on 0 and 1, bitor(A, B) on bits",
+	"~": ": !A works on 0 and 1, bitnot(A) on bits",
+	"<": ": shiftleft(A, B) shifts bits",
+	">": ": shiftright(A, B) shifts bits",
+	"=": ": A == B compares; only EvalAll takes statements",
+	";": ": only EvalAll takes several statements",
+	"'": ": T(A) or A.T is the transpose",
 }
 
 // malformed notes a mistake of syntax, the first one: what is wrong at the next token, which cannot be there if nothing else is said.
@@ -87,7 +165,7 @@ func (e *evaluator) malformed(detail ...string) *node {
 	case e.next == len(e.scan.Tokens):
 		detail = []string{"cannot use the end of the text"}
 	default:
-		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next))}
+		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next)), textHints[e.scan.At(e.next)]}
 	}
 	x := e.fail(e.next, ErrSyntax, detail...)
 	e.err = x.Err
@@ -130,15 +208,19 @@ var textOperators = []struct {
 	{"+", "add", 4},
 	{"-", "subtract", 4},
 	{"*", "matmul", 5},
+	{"@", "matmul", 5},
 	{"/", "divide", 5},
 	{"%", "multiply", 5},
 }
+
+// comparison is the precedence of comparisons.
+const comparison = 3
 
 // binary reads operands and the operators between them that bind tighter than a precedence.
 func (e *evaluator) binary(outer, depth int) *node {
 	start := e.next
 	x := e.unary(depth)
-	for e.err == nil {
+	for last := 0; e.err == nil; {
 		i := 0
 		for i < len(textOperators) && !strings.HasPrefix(e.scan.Text[e.scan.Pos(e.next):], textOperators[i].text) {
 			i++
@@ -146,6 +228,10 @@ func (e *evaluator) binary(outer, depth int) *node {
 		if i == len(textOperators) || textOperators[i].precedence <= outer {
 			break
 		}
+		if last == comparison && textOperators[i].precedence == comparison {
+			return e.malformed("a comparison of a comparison: a < b < c is (a < b) && (b < c)")
+		}
+		last = textOperators[i].precedence
 		e.next += len(textOperators[i].text) // each character is a token
 		y := e.binary(textOperators[i].precedence, depth+1)
 		x = e.combine(start, textOperators[i].text, textOperators[i].function, x, y)
@@ -172,6 +258,8 @@ func (e *evaluator) combine(start int, operator, function string, x, y *node) *n
 		v *= y.Value
 	case "/":
 		v /= y.Value
+	case "**":
+		v = math.Pow(v, y.Value)
 	default:
 		return e.fail(start, ErrSyntax, "operator ", operator, " between numbers")
 	}
@@ -201,15 +289,44 @@ func (e *evaluator) unary(depth int) *node {
 		}
 		return e.apply(start, "neg", x)
 	}
-	x := e.operand(depth)
-	for e.accept('.') {
-		if e.scan.At(e.next) != "T" {
-			return e.malformed()
-		}
-		e.next++
-		x = e.apply(start, "T", x)
+	x := e.suffixed(start, e.operand(depth), depth)
+	if at := e.scan.Pos(e.next); e.err == nil && strings.HasPrefix(e.scan.Text[at:], "**") {
+		e.next += 2
+		return e.combine(start, "**", "pow", x, e.unary(depth+1)) // it binds from the right
 	}
 	return x
+}
+
+// suffixed reads the transposes and the brackets after an operand.
+func (e *evaluator) suffixed(start int, x *node, depth int) *node {
+	for e.err == nil {
+		switch {
+		case e.accept('.'):
+			if e.scan.At(e.next) != "T" {
+				return e.malformed()
+			}
+			e.next++
+			x = e.apply(start, "T", x)
+		case e.follows('['):
+			if depth++; depth > maxNest {
+				return e.malformed("nested too deeply")
+			}
+			x = e.indexed(start, x, depth)
+		default:
+			return x
+		}
+	}
+	return x
+}
+
+// follows is accept for a bracket behind an operand, which stands in the same line where lines are statements.
+func (e *evaluator) follows(bracket byte) bool {
+	return !(e.lines && e.newLine()) && e.accept(bracket)
+}
+
+// newLine reports whether the next token is the first one of a line.
+func (e *evaluator) newLine() bool {
+	return e.next > 0 && strings.Contains(e.scan.Text[e.scan.Tokens[e.next-1].End:e.scan.Pos(e.next)], "\n")
 }
 
 // operand reads a number, a name, a call or an expression in parentheses.
@@ -225,13 +342,13 @@ func (e *evaluator) operand(depth int) *node {
 		return x
 	case e.scan.IsWord(start):
 		e.next++
-		if e.accept('(') {
+		if e.follows('(') {
 			return e.call(start, text, depth)
 		}
 		if m := e.matrix(text); m != nil {
 			return m
 		}
-		return e.fail(start, ErrName, strconv.Quote(text))
+		return e.fail(start, ErrName, strconv.Quote(text), e.meantMatrix(text))
 	case e.accept('.'):
 		text += e.scan.At(e.next)
 	}
@@ -264,44 +381,28 @@ func (e *evaluator) call(start int, name string, depth int) *node {
 	return e.apply(start, name, args...)
 }
 
-// textForms are the functions that are no operations, and how many arguments they have.
-var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
-
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	lower := strings.ToLower(name)
 	if number := textShaping(lower); number >= 0 {
 		return e.shaped(at, name, number, args)
 	}
+	if form, ok := textForms[lower]; ok {
+		return e.form(at, name, form, args)
+	}
 	arity, operation := textFunction(lower)
-	form := operation == nil
-	if form {
-		arity = textForms[lower]
-	}
-	for i, a := range args {
-		switch {
-		case a.Err != nil:
-			return a
-		case isNumber(a) && !representable(e.t, a.Value):
-			v := strconv.FormatFloat(a.Value, 'g', -1, 64)
-			return e.fail(at, gpu.ErrInvalid, v, " in a computation of ", e.t.String())
-		case isNumber(a) && !form:
-			args[i] = numberNode(e.t, a.Value)
-		}
-	}
-	var n *node
 	switch {
 	case arity == 0:
-		return e.fail(at, ErrName, strconv.Quote(name))
+		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), meantFunction(lower)))
 	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
-		return e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments")
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments"))
 	case arity > 0 && len(args) != arity:
-		return e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments")
-	case form:
-		n = e.form(lower, args)
-	default:
-		n = operation(args)
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments"))
 	}
+	if failed := e.numbersTyped(at, args); failed != nil {
+		return failed
+	}
+	n := operation(args)
 	switch {
 	case n == nil:
 		return e.fail(at, ErrSyntax, name, " does not take such arguments")
@@ -311,33 +412,40 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	return n
 }
 
-// form calls a function of textForms. It returns nil for arguments of the wrong sort.
-func (e *evaluator) form(name string, args []*node) *node {
-	var at [5]int
-	for k, a := range args {
-		if k == 0 && name != "fill" {
-			continue
-		}
-		at[k] = int(a.Value)
-		whole := float64(at[k]) == a.Value || name == "fill" && k == 2
-		if !isNumber(a) || !whole {
-			return nil
+// firstFailed is the first operand that failed, or what failed later.
+func firstFailed(args []*node, later *node) *node {
+	for _, a := range args {
+		if a.Err != nil {
+			return a
 		}
 	}
-	m, _ := args[0].Source.(*core)
-	op := "Slice"
-	switch {
-	case name == "fill":
-		return fillNode(at[0], at[1], numberNode(e.t, args[2].Value))
-	case m == nil:
-		return nil
-	case name == "row":
-		op, at = "Row", [5]int{1: at[1], at[1] + 1, 0, m.Cols}
-	case name == "col":
-		op, at = "Col", [5]int{1: 0, m.Rows, at[1], at[1] + 1}
+	return later
+}
+
+// numbersTyped gives numbers the type of the operand that they stand beside. It returns what failed.
+func (e *evaluator) numbersTyped(at int, args []*node) *node {
+	t := e.beside(args)
+	for i, a := range args {
+		switch {
+		case a.Err != nil:
+			return a
+		case isNumber(a) && !representable(t, a.Value):
+			return e.fail(at, gpu.ErrInvalid, text(a.Value), " in a computation of ", t.String())
+		case isNumber(a):
+			args[i] = numberNode(t, a.Value)
+		}
 	}
-	v := m.lentView(op, window(op, at[1], at[2], at[3], at[4])) // which nobody could close
-	return v.operand("Eval")
+	return nil
+}
+
+// beside is the type that numbers beside operands have.
+func (e *evaluator) beside(args []*node) fuse.Type {
+	for _, a := range args {
+		if a.Err == nil && a.Type != expr.Untyped {
+			return a.Type
+		}
+	}
+	return e.t
 }
 
 // representable refuses fractions in integer arithmetic and numbers out of range.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// Named is a result of [EvalAll]: a new owned matrix, and the name that the text gives it, "" if it gives none.
+type Named[T Elem] struct {
+	Name   string
+	Matrix *Dense[T]
+}
+
+// EvalAll evaluates the statements of a text, NAME = EXPRESSION or the expression alone, and returns their results in that order, which
+// the caller closes. Expressions are those of [Eval]; they may use the names of statements before them, each of which is computed
+// once. Statements end with a semicolon or with the line, unless brackets are open or the next line begins with an operator. A name
+// is given once: another time it is [ErrSyntax], as is a name of vars.
+//
+// The device is that of the matrices; dev, which may be nil where they have one, is for expressions without any. With several devices
+// dev computes what has no matrix. A nil dev that is needed is [gpu.ErrInvalid]. Of an EvalAll[Any] each result has the type of its
+// expression; else all must be T. The context ends what compiles, see [Dense.AssignContext]. After an error there are no results.
+func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]*Dense[T]) ([]Named[T], error) {
+	all := make(map[string]*Dense[T], len(vars))
+	for name, m := range vars {
+		all[name] = m
+	}
+	var results []Named[T]
+	fails := func(err error) ([]Named[T], error) {
+		for _, r := range results {
+			err = firstError(err, r.Matrix.Close())
+		}
+		return nil, err
+	}
+	e := newEvaluator(all)
+	e.lines = true
+	if err := fault.Ended(ctx, "matrix: ", "EvalAll"); err != nil {
+		return nil, err
+	}
+	if err := e.tokenize(text); err != nil {
+		return nil, err
+	}
+	for e.err == nil {
+		start := e.next
+		name, x := e.statement()
+		if x == nil {
+			break
+		}
+		_, taken := all[name]
+		if x = e.finished(x); x.Err == nil && name != "" && taken {
+			x = e.fail(start, ErrSyntax, strconv.Quote(name), " has a value already")
+		}
+		m, err := evaluatedOn[T](ctx, dev, x)
+		if err != nil {
+			return fails(e.placed(start, err))
+		}
+		if results = append(results, Named[T]{name, m}); name != "" {
+			all[name] = m
+		}
+	}
+	if e.err != nil {
+		return fails(e.err)
+	}
+	if len(results) == 0 {
+		return nil, e.malformed().Err
+	}
+	return results, nil
+}
+
+// evaluatedOn is a new matrix, on a device if the expression has none.
+func evaluatedOn[T Elem](ctx context.Context, dev *gpu.Device, x *node) (*Dense[T], error) {
+	if x.Err == nil && x.Dev == nil && dev != nil {
+		n := *x
+		n.Dev = dev
+		x = &n
+	}
+	m := &Dense[T]{}
+	if err := m.AssignContext(ctx, &Expr[T]{x}); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// statement reads the next one, and what ends it. It returns nil at the end of the text.
+func (e *evaluator) statement() (name string, x *node) {
+	for e.accept(';') {
+	}
+	if e.next == len(e.scan.Tokens) {
+		return "", nil
+	}
+	if e.scan.IsWord(e.next) && e.scan.Char(e.next+1) == '=' && !e.equals(e.next+1) {
+		name = e.scan.At(e.next)
+		e.next += 2
+	}
+	x = e.binary(0, 0)
+	if e.err == nil && e.next < len(e.scan.Tokens) && !e.accept(';') && !e.newLine() {
+		x = e.malformed()
+	}
+	if e.err != nil {
+		x = expr.Failed(e.err)
+	}
+	return name, x
+}
+
+// equals reports whether a token begins ==.
+func (e *evaluator) equals(token int) bool {
+	at := e.scan.Pos(token)
+	return len(e.scan.Text) > at+1 && e.scan.Text[at+1] == '='
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// textForm is a function of a text that is no operation of the table: its operands come first, then whole numbers.
+type textForm struct {
+	operands, numbers int
+	make              func(e *evaluator, args []*node, at []int) *node
+}
+
+// textForms are those by their names.
+var textForms = map[string]textForm{
+	"fill": {0, 3, nil}, // whose last number may be any
+	"slice": {1, 4, func(_ *evaluator, a []*node, at []int) *node {
+		return cutNode("Slice", a[0], at[0], at[1], at[2], at[3])
+	}},
+	"row": {1, 1, func(_ *evaluator, a []*node, at []int) *node { return lineNode("Row", a[0], at[0], true) }},
+	"col": {1, 1, func(_ *evaluator, a []*node, at []int) *node { return lineNode("Col", a[0], at[0], false) }},
+	"rowindex": {0, 2, func(_ *evaluator, _ []*node, at []int) *node {
+		return expr.NewIndex("RowIndex", at[0], at[1], fuse.AxisRows)
+	}},
+	"colindex": {0, 2, func(_ *evaluator, _ []*node, at []int) *node {
+		return expr.NewIndex("ColIndex", at[0], at[1], fuse.AxisCols)
+	}},
+	"gather":  {3, 0, func(_ *evaluator, a []*node, _ []int) *node { return gatherNode(a[0], a[1], a[2]) }},
+	"float32": conversionForm(fuse.F32), "float16": conversionForm(fuse.F16),
+	"int32": conversionForm(fuse.I32), "uint32": conversionForm(fuse.U32),
+	"int16": conversionForm(fuse.I16), "uint16": conversionForm(fuse.U16),
+	"int8": conversionForm(fuse.I8), "uint8": conversionForm(fuse.U8), "bool": conversionForm(fuse.Bool),
+}
+
+func conversionForm(t fuse.Type) textForm {
+	return textForm{1, 0, func(_ *evaluator, a []*node, _ []int) *node { return expr.NewConversion("Convert", t, a[0]) }}
+}
+
+// gatherNode takes indices of any type, as a text may give them.
+func gatherNode(a, rows, cols *node) *node {
+	for _, n := range []**node{&rows, &cols} {
+		if (*n).Type != fuse.I32 {
+			*n = expr.NewConversion("Gather", fuse.I32, *n)
+		}
+	}
+	return expr.NewGather("Gather", a, rows, cols)
+}
+
+// form calls a function of textForms.
+func (e *evaluator) form(at int, name string, f textForm, args []*node) *node {
+	if failed := firstFailed(args, nil); failed != nil {
+		return failed
+	}
+	if len(args) != f.operands+f.numbers {
+		return e.fail(at, ErrSyntax, name, " takes ", itoa(f.operands+f.numbers), " arguments")
+	}
+	numbers := make([]int, f.numbers)
+	for i, a := range args[f.operands:] {
+		free := f.make == nil && i == f.numbers-1
+		whole, ok := wholeNumber(a)
+		if !ok && (!free || !isNumber(a)) {
+			return e.fail(at, ErrSyntax, name, " takes a whole number as its argument ", itoa(f.operands+i+1))
+		}
+		numbers[i] = whole
+	}
+	var n *node
+	if f.make == nil {
+		value := args[2:]
+		if failed := e.numbersTyped(at, value); failed != nil {
+			return failed
+		}
+		n = fillNode(numbers[0], numbers[1], value[0])
+	} else {
+		for i, a := range args[:f.operands] {
+			if f.operands == 1 || i == 0 {
+				args[i] = a.Typed(e.t)
+			}
+		}
+		n = f.make(e, args[:f.operands], numbers)
+	}
+	if n.Err != nil {
+		return expr.Failed(e.placed(at, n.Err))
+	}
+	return n
+}
+
+// wholeNumber returns a number of the text that counts something.
+func wholeNumber(n *node) (int, bool) {
+	if !isNumber(n) || n.Value != math.Trunc(n.Value) || math.Abs(n.Value) > math.MaxInt64 {
+		return 0, false
+	}
+	v := int(n.Value)
+	return v, float64(v) == n.Value
+}
+
+// fromEnd counts a negative number from the end.
+func fromEnd(i, length int) int {
+	if i < 0 {
+		return i + length
+	}
+	return i
+}
+
+// cutNode is rows i to k-1 and columns j to l-1 of anything. Negative numbers count from the end.
+func cutNode(op string, n *node, i, k, j, l int) *node {
+	if n.Err != nil {
+		return n
+	}
+	change := window(op, fromEnd(i, n.Rows), fromEnd(k, n.Rows), fromEnd(j, n.Cols), fromEnd(l, n.Cols))
+	if m, ok := n.Source.(*core); ok && n.Kind == expr.Leaf {
+		v := m.lentView(op, change) // which nobody could close
+		return v.operand("Eval")
+	}
+	if _, err := change(expr.Layout{Rows: n.Rows, Cols: n.Cols}); err != nil {
+		return expr.Failed(err)
+	}
+	i, k, j, l = fromEnd(i, n.Rows), fromEnd(k, n.Rows), fromEnd(j, n.Cols), fromEnd(l, n.Cols)
+	switch {
+	case k-i == n.Rows && l-j == n.Cols:
+		return n
+	case n.Kind == expr.Scalar:
+		return expr.Number(n.Type, k-i, l-j, n.Value)
+	}
+	s := &shaping{op: op}
+	rows, cols := s.at(k-i, l-j)
+	x := s.gather(n, s.plus(rows, i), s.plus(cols, j))
+	if s.err != nil {
+		return expr.Failed(s.err)
+	}
+	return x
+}
+
+// lineNode is a row or a column of anything.
+func lineNode(op string, n *node, at int, row bool) *node {
+	length := n.Cols
+	if row {
+		length = n.Rows
+	}
+	i := fromEnd(at, length)
+	switch {
+	case i < 0 || i >= length:
+		return expr.Failed(fail(op, buffer.ErrIndex, itoa(at), " of ", n.Shape().String()))
+	case row:
+		return cutNode(op, n, i, i+1, 0, n.Cols)
+	}
+	return cutNode(op, n, 0, n.Rows, i, i+1)
+}
+
+// indexed reads the rest of brackets behind an operand, of which the first one was read.
+func (e *evaluator) indexed(start int, x *node, depth int) *node {
+	rows, ok := e.selection(x.Rows, depth)
+	cols := [2]int{0, x.Cols}
+	if ok && e.accept(',') {
+		cols, ok = e.selection(x.Cols, depth)
+	}
+	switch {
+	case e.err != nil:
+		return expr.Failed(e.err)
+	case e.scan.Char(e.next) == ',':
+		return e.malformed("a matrix has two dimensions")
+	case !e.accept(']'):
+		return e.malformed()
+	case x.Err != nil || !ok:
+		return firstFailed([]*node{x}, e.fail(start, ErrSyntax, "between brackets stand whole numbers; takerows(A, ROWS) takes a matrix of them"))
+	}
+	x = x.Typed(e.t)
+	for _, s := range [][3]int{{rows[0], rows[1], x.Rows}, {cols[0], cols[1], x.Cols}} {
+		if s[0] < 0 || s[1] < s[0] || s[1] > s[2] { // a negative number would count from the end once more
+			return e.fail(start, buffer.ErrIndex, "rows ", itoa(rows[0]), ":", itoa(rows[1]), ", columns ", itoa(cols[0]), ":", itoa(cols[1]),
+				" of ", x.Shape().String())
+		}
+	}
+	n := cutNode("Slice", x, rows[0], rows[1], cols[0], cols[1])
+	if n.Err != nil {
+		return expr.Failed(e.placed(start, n.Err))
+	}
+	return n
+}
+
+// selection reads a number or a range of numbers below a length, counted from 0 or from the end. It reports whether they are whole.
+func (e *evaluator) selection(length, depth int) (span [2]int, ok bool) {
+	span, ok = [2]int{0, length}, true
+	part := func(k int) {
+		if c := e.scan.Char(e.next); c == ':' || c == ',' || c == ']' || !ok {
+			return
+		}
+		n := e.binary(0, depth+1)
+		if span[k], ok = wholeNumber(n); ok {
+			span[k] = fromEnd(span[k], length)
+		}
+	}
+	before := e.next
+	part(0)
+	if e.accept(':') {
+		part(1)
+		if e.scan.Char(e.next) == ':' {
+			e.malformed("ranges have no steps; takerows(A, ROWS) and takecols(A, COLS) take any")
+		}
+		return span, ok
+	}
+	if e.next == before {
+		e.malformed()
+	}
+	if span[1] = span[0]; span[0] < math.MaxInt {
+		span[1]++
+	}
+	return span, ok
+}
