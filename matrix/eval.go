@@ -303,7 +303,7 @@ func (e *evaluator) suffixed(start int, x *node, depth int) *node {
 		switch {
 		case e.accept('.'):
 			if e.scan.At(e.next) != "T" {
-				return e.malformed()
+				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there is only A.T, and functions have no prefix")
 			}
 			e.next++
 			x = e.apply(start, "T", x)

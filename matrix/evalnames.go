@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -60,9 +59,6 @@ func meantFunction(name string) string {
 
 // meantMatrix suggests a name of a matrix in place of an unknown one, which is no function.
 func (e *evaluator) meantMatrix(name string) string {
-	if e.scan.Char(e.next) == '.' && e.scan.IsWord(e.next+1) && e.scan.At(e.next+1) != "T" {
-		return ": functions have no prefix; write " + strconv.Quote(e.scan.At(e.next+1))
-	}
 	names := e.names()
 	if len(names) > maxSuggested {
 		names = names[:maxSuggested]
