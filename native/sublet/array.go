@@ -35,14 +35,15 @@ func (a *app) readArray(ctx context.Context, path string, cast bool, check func(
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	st, err := f.Stat()
+	size, err := f.size()
 	if err != nil {
 		return nil, err
 	}
-	size := int64(-1)
-	if st.Mode().IsRegular() {
-		size = st.Size()
-	}
+	return a.arrayOf(ctx, path, f, size, cast, check)
+}
+
+// arrayOf is readArray of what is open. The size is -1 where it is not known.
+func (a *app) arrayOf(ctx context.Context, path string, f io.Reader, size int64, cast bool, check func(*array) error) (*array, error) {
 	a.progress.enter("reading", size)
 	r, err := npy.NewReader(f, size)
 	if err != nil {
@@ -179,17 +180,14 @@ func indices(n int) (list []int) {
 // maxNested is how many elements, and how many rows, --json prints at most.
 const maxNested = 10_000
 
-// nested returns the rows for JSON, as NumPy's tolist does; nil where there are too many. JSON has no NaN and no infinities: they
-// are the texts that JavaScript's Number and Python's float read.
-func nested[T matrix.Elem](rows, cols int, values []T) [][]any {
-	if max(rows, len(values)) > maxNested {
-		return nil
-	}
+// nested returns the rows for JSON, as NumPy's tolist does. JSON has no NaN and no infinities: they are the texts that JavaScript's
+// Number and Python's float read.
+func nested(rows, cols int, at func(i, j int) any) [][]any {
 	all := make([][]any, rows)
 	for i := range all {
 		all[i] = make([]any, cols)
 		for j := range all[i] {
-			all[i][j] = jsonNumber(values[i*cols+j])
+			all[i][j] = jsonNumber(at(i, j))
 		}
 	}
 	return all

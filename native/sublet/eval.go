@@ -4,18 +4,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
 	"io"
 	"math"
+	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -23,11 +24,13 @@ import (
 )
 
 const typesHelp = `
-Files are NumPy's .npy. Elements are float32, float16, int32 or uint32, the same in all files; --cast converts other
-types, such as float64, and mixtures to float32 and reports the largest relative change of an element. An array of one
-dimension is a row, one without dimensions is a 1x1 matrix. Either order of elements is read; results are written row by
-row. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its rows if
-there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
+Files are NumPy's .npy, or .csv with one row a line; - is standard input or output, of which the former may bring either. Elements are
+float32, float16, int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files; numbers of a .csv are float32. float64,
+int64 and uint64 need --cast, which converts these and mixtures to float32 and reports the largest relative change of an element. Those
+of fewer than 32 bits are computed with 32 and wrap when they are stored. An array of one dimension is a row, one without dimensions is
+a 1x1 matrix. Either order of elements is read; results are written row by row, in blocks. A .csv has no names of columns; --header
+skips a first line of them. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its
+rows if there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
 
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
 compilation of kernels count, files do not.`
@@ -45,6 +48,7 @@ func (a *app) mulCommand() *cobra.Command {
 			return t.run(c.Context())
 		},
 	}
+	t.outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
 	t.flags(c)
 	return c
 }
@@ -52,36 +56,47 @@ func (a *app) mulCommand() *cobra.Command {
 func (a *app) evalCommand() *cobra.Command {
 	t := task{app: a}
 	c := &cobra.Command{
-		Use:   "eval EXPR -i NAME=FILE...",
+		Use:   "eval EXPR [-i NAME=FILE]...",
 		Short: "Evaluate an expression of matrices",
 		Long: `Evaluate an expression of matrices. Its grammar is that of a Go expression: * is the matrix product, % the
 element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
-T(A) or A.T is the transpose. The functions:
+T(A) or A.T is the transpose, A @ B is A * B, A**2 the element-wise power (Go's ^ is refused). There are no comments.
+A[i, j] is an element, A[i] a row, A[:, j] a column and A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, from 0;
+negative numbers count from the end, -1 is the last one. The functions:
 
-` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        rows i to k-1, columns j to l-1, from 0; A is a name
+` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        the same as brackets
+  gather(A, ROWS, COLS)                                           elements at those places, 0 where there is none
+  rowindex(rows, cols) colindex(rows, cols)                       the number of each element's row or column, of int32
+  float32(A) float16(A) int32(A) uint32(A) int16(A) uint16(A)
+  int8(A) uint8(A) bool(A)                                        other element types
   fill(rows, columns, value)
 
-The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide.
+The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide. Several statements NAME = EXPR stand in
+lines or have semicolons between them; a later one may use the names of those before. -o NAME=FILE writes the result of that name,
+-o FILE the last one. Without matrices elements are float32.
 ` + typesHelp,
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
-  sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,
+  sublet eval 'T(X) * X' -i X=x.npy -o gram.npy
+  sublet eval 'S = X*X.T; N = S / sum(S)' -i X=x.csv -o S=s.npy -o N=n.csv
+  sublet eval 'eye(3)*2'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			switch t.expr = args[0]; {
-			case t.expr == "":
+			if t.expr = args[0]; t.expr == "" {
 				return cli.Usagef("the expression is empty")
-			case len(t.inputs) == 0:
-				return cli.Usagef("-i is missing: want a matrix of the expression, as -i NAME=FILE; the result has its element type")
 			}
 			return t.run(c.Context())
 		},
 	}
 	seen := map[string]bool{}
-	c.Flags().FuncP("input", "i", "a matrix of the expression, as `NAME=FILE`", func(s string) error {
+	c.Flags().FuncP("input", "i", "a matrix of the expression, as `NAME=FILE`; - is standard input", func(s string) error {
 		in, err := splitNamed("NAME=FILE", s, seen)
+		if err == nil && in.value == standard && slices.ContainsFunc(t.inputs, func(n named) bool { return n.value == standard }) {
+			err = cli.Usagef("standard input is one matrix")
+		}
 		t.inputs = append(t.inputs, in)
 		return err
 	})
+	c.Flags().FuncP("output", "o", "`FILE` to write the last result to, or NAME=FILE for another; - is standard output", t.addOutput)
 	t.flags(c)
 	return c
 }
@@ -107,10 +122,11 @@ func splitNamed(form, s string, seen map[string]bool) (named, error) {
 // task is an expression over files.
 type task struct {
 	*app
-	expr   string
-	inputs []named
-	output string // "" prints the result
-	cast   bool
+	expr         string
+	inputs       []named
+	output       string  // of mul
+	outputs      []named // the name "" is the last result. None prints it
+	cast, header bool
 
 	dev      *gpu.Device
 	operands []*array // of the inputs
@@ -128,43 +144,86 @@ type result struct {
 	BytesDown  uint64  `json:"bytes_down"`
 	Seconds    float64 `json:"seconds"` // from data in host memory to the result in host memory
 	// Change is there with --cast: the largest relative change of an operand's element.
-	Change *float64 `json:"largest_relative_change,omitempty"`
-	Values [][]any  `json:"values,omitzero"` // the rows, where no file gets them and there are not too many
+	Change  *float64  `json:"largest_relative_change,omitempty"`
+	Values  [][]any   `json:"values,omitzero"`  // the rows, where no file gets them and there are not too many
+	Written []namedResult `json:"written,omitzero"` // where outputs have names
+}
+
+// namedResult is a result of a name in a file.
+type namedResult struct {
+	Name  string `json:"name"`
+	Rows  int    `json:"rows"`
+	Cols  int    `json:"cols"`
+	DType string `json:"dtype"`
+	File  string `json:"file"`
 }
 
 // flags adds the flags that every evaluation has.
 func (t *task) flags(c *cobra.Command) {
-	t.outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
 	c.Flags().BoolVar(&t.cast, "cast", false, "convert the elements of all files to float32")
+	c.Flags().BoolVar(&t.header, "header", false, "skip the first line of .csv files")
+}
+
+// addOutput reads a value of eval's -o.
+func (t *task) addOutput(s string) error {
+	out := named{"", s}
+	if name, path, ok := strings.Cut(s, "="); ok && token.IsIdentifier(name) {
+		out = named{name, path}
+	}
+	if out.value == "" {
+		return errors.New("want the name of a file")
+	}
+	for _, other := range t.outputs {
+		switch {
+		case other.value == out.value && (out.value == standard || filepath.Clean(other.value) == filepath.Clean(out.value)):
+			return cli.Usagef("two results in %s", out.value)
+		case other.name == "" && out.name == "":
+			return cli.Usagef("two files for the last result; others are NAME=FILE")
+		}
+	}
+	out.value = t.claim(out.value)
+	t.outputs = append(t.outputs, out)
+	return nil
 }
 
 // run does the task and reports on it.
 func (t *task) run(ctx context.Context) error {
-	var out io.Writer
-	var err error
 	if t.output != "" {
-		if out, err = t.create(t.output); err != nil {
+		t.outputs = append(t.outputs, named{"", t.output})
+	}
+	outs := make([]io.Writer, len(t.outputs))
+	for i, o := range t.outputs {
+		var err error
+		if outs[i], err = t.create(o.value); err != nil {
 			return err
 		}
 	}
 	defer func() { _ = t.dev.Close() }() // the result is on the host by then
 	for _, in := range t.inputs {
-		x, err := t.readArray(ctx, in.value, t.cast, func(x *array) error { return t.check(ctx, x) })
+		x, err := t.operand(ctx, in.value)
 		if err != nil {
 			return err
 		}
 		t.operands = append(t.operands, x)
 	}
-	switch t.operands[0].Type {
-	case dtype.Float16:
-		return perform[matrix.Half](ctx, t, out)
-	case dtype.Int32:
-		return perform[int32](ctx, t, out)
-	case dtype.Uint32:
-		return perform[uint32](ctx, t, out)
-	default:
-		return perform[float32](ctx, t, out)
+	if err := t.open(ctx); err != nil {
+		return err
 	}
+	return t.perform(ctx, outs)
+}
+
+// open opens the device, once.
+func (t *task) open(ctx context.Context) (err error) {
+	if t.dev == nil {
+		t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))
+	}
+	return err
+}
+
+// elementTypes are those of files that are those of matrices.
+var elementTypes = map[dtype.Type]matrix.DType{
+	dtype.Float32: matrix.Float32, dtype.Float16: matrix.Float16, dtype.Int32: matrix.Int32, dtype.Uint32: matrix.Uint32,
+	dtype.Int8: matrix.Int8, dtype.Uint8: matrix.Uint8, dtype.Int16: matrix.Int16, dtype.Uint16: matrix.Uint16, dtype.Bool8: matrix.Bool,
 }
 
 // check judges a file by its header, and opens the device for the first one that is right.
@@ -174,21 +233,20 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 		return err
 	}
 	is, typ := "the file is "+x.Type.String(), x.Type
+	_, known := elementTypes[typ]
 	switch {
 	case typ.Code == dtype.Complex64.Code:
 		return fault.Fail(x.path, errElem, is)
 	case t.cast:
 		typ = dtype.Float32
-	case typ != dtype.Float32 && typ != dtype.Float16 && typ != dtype.Int32 && typ != dtype.Uint32:
-		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32 and uint32", advice)
+	case !known:
+		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32, uint32, int8, uint8, int16, uint16 and bool", advice)
 	case len(t.operands) > 0 && typ != t.operands[0].Type:
 		first := t.operands[0]
 		return fault.Fail(x.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
 	}
-	if t.dev == nil {
-		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err != nil {
-			return err
-		}
+	if err := t.open(ctx); err != nil {
+		return err
 	}
 	if largest := t.dev.Info().Limits.MaxBufferSize; uint64(x.Len()) > largest/uint64(typ.Size()) {
 		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
@@ -207,67 +265,4 @@ func (x *array) dims() (rows, cols int, err error) {
 		return 0, 0, fault.Fail(x.path, buffer.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
 	}
 	return int(s[0]), int(s[1]), nil
-}
-
-// number is the Go type of elements.
-type number interface {
-	matrix.Elem
-	npy.Elem
-}
-
-// perform does a task with elements of one type, and writes the result to out or, where that is nil, prints it.
-func perform[T number](ctx context.Context, t *task, out io.Writer) error {
-	vars := map[string]*matrix.Dense[T]{}
-	r := result{DType: t.operands[0].Type.String()}
-	if t.cast {
-		r.Change = new(float64)
-	}
-	for i, x := range t.operands {
-		rows, cols, err := x.dims()
-		if err == nil {
-			layout := matrix.Options{ColMajor: x.Fortran}
-			vars[t.inputs[i].name], err = matrix.FromBuffer[T](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, layout)
-		}
-		if err != nil {
-			return inFile(x.path, err)
-		}
-		if t.cast {
-			*r.Change = max(*r.Change, x.change)
-		}
-	}
-	t.progress.enter("computing", 0)
-	start := time.Now()
-	y := matrix.Eval(t.expr, vars)
-	values, err := y.Read(ctx) // row by row
-	if err != nil {
-		return err
-	}
-	r.Seconds = time.Since(start).Seconds()
-	r.Rows, r.Cols = y.Dims()
-	stats, info := t.dev.Stats(), t.dev.Info()
-	r.Adapter, r.Driver = info.Name, info.Driver
-	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
-	if out == nil {
-		r.Values = nested(r.Rows, r.Cols, values)
-	} else {
-		t.progress.enter("writing", 0)
-		h := npy.Header{Type: t.operands[0].Type, Shape: []int64{int64(r.Rows), int64(r.Cols)}}
-		if err := npy.Write(out, h, values); err != nil {
-			return err
-		}
-	}
-	return t.report(r, func(w io.Writer) error {
-		if out == nil {
-			if err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil }); err != nil {
-				return err
-			}
-		}
-		cast := ""
-		if t.cast {
-			cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
-		}
-		_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
-			r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
-		return err
-	})
 }

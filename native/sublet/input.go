@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 )
 
@@ -20,6 +21,16 @@ func openInput(ctx context.Context, path string) (*input, error) {
 		return nil, err
 	}
 	return &input{f, ctx}, nil
+}
+
+// size returns how many bytes are left of a file, -1 for what is none.
+func (in *input) size() (int64, error) {
+	st, err := in.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return -1, err
+	}
+	at, err := in.Seek(0, io.SeekCurrent)
+	return max(st.Size()-at, 0), err
 }
 
 // Read reads into memory of its own where it might be left behind.
