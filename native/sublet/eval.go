@@ -144,8 +144,8 @@ type result struct {
 	BytesDown  uint64  `json:"bytes_down"`
 	Seconds    float64 `json:"seconds"` // from data in host memory to the result in host memory
 	// Change is there with --cast: the largest relative change of an operand's element.
-	Change  *float64  `json:"largest_relative_change,omitempty"`
-	Values  [][]any   `json:"values,omitzero"`  // the rows, where no file gets them and there are not too many
+	Change  *float64      `json:"largest_relative_change,omitempty"`
+	Values  [][]any       `json:"values,omitzero"`  // the rows, where no file gets them and there are not too many
 	Written []namedResult `json:"written,omitzero"` // where outputs have names
 }
 

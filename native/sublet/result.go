@@ -181,7 +181,7 @@ func printed(ctx context.Context, m *matrix.Dense[matrix.Any], r *result, spent 
 		}
 		return rows[i].at(j)
 	}
-	if max(r.Rows, r.Rows*r.Cols) <= maxNested {
+	if all && max(r.Rows, r.Rows*r.Cols) <= maxNested {
 		r.Values = nested(r.Rows, r.Cols, at)
 	}
 	return func(w io.Writer) error {

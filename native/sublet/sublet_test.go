@@ -316,7 +316,7 @@ func TestErrors(t *testing.T) {
 		"negative time":      {"ErrUsage", []string{"info", "--timeout", "-1s"}},
 		"one operand":        {"ErrUsage", []string{"mul", a}},
 		"flag without more":  {"ErrUsage", []string{"eval", "A", "-i"}},
-		"no inputs":          {"ErrUsage", []string{"eval", "A"}},
+		"no inputs":          {"ErrName", []string{"eval", "A"}},
 		"input without =":    {"ErrUsage", []string{"eval", "A", "-i", a}},
 		"input without name": {"ErrUsage", []string{"eval", "A", "-i", "=" + a}},
 		"input without file": {"ErrUsage", []string{"eval", "A", "-i", "A="}},
@@ -381,7 +381,7 @@ func TestUsage(t *testing.T) {
 		"mul --bogus":      "usage: sublet mul A.npy B.npy",
 		"params list":      "usage: sublet params list FILE",
 		"run f.wgsl -g 10": "-a is missing",
-		"eval fill(2,2,1)": "-i is missing",
+		"eval":             "usage: sublet eval EXPR",
 		"mull":             "mul; see sublet --help",
 		"params delete":    "see sublet params --help",
 	} {
