@@ -82,9 +82,11 @@ type evaluator struct {
 	matrix func(name string) *node // nil if there is none
 	names  func() []string         // of all matrices
 	lines  bool                    // a statement may end with its line
-	scan   *wgsl.Scan
-	next   int   // the next token
-	err    error // the first mistake of syntax
+	// advised says that an unknown name was found, and others that may have been meant.
+	advised bool
+	scan    *wgsl.Scan
+	next    int   // the next token
+	err     error // the first mistake of syntax
 }
 
 func (e *evaluator) run(text string) *node {
@@ -321,7 +323,7 @@ func (e *evaluator) suffixed(start int, x *node, depth int) *node {
 
 // follows is accept for a bracket behind an operand, which stands in the same line where lines are statements.
 func (e *evaluator) follows(bracket byte) bool {
-	return !(e.lines && e.newLine()) && e.accept(bracket)
+	return (!e.lines || !e.newLine()) && e.accept(bracket)
 }
 
 // newLine reports whether the next token is the first one of a line.
@@ -393,7 +395,7 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	arity, operation := textFunction(lower)
 	switch {
 	case arity == 0:
-		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), meantFunction(lower)))
+		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), e.meantFunction(lower)))
 	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
 		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments"))
 	case arity > 0 && len(args) != arity:

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -27,9 +28,7 @@ type Named[T Elem] struct {
 // expression; else all must be T. The context ends what compiles, see [Dense.AssignContext]. After an error there are no results.
 func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]*Dense[T]) ([]Named[T], error) {
 	all := make(map[string]*Dense[T], len(vars))
-	for name, m := range vars {
-		all[name] = m
-	}
+	maps.Copy(all, vars)
 	var results []Named[T]
 	fails := func(err error) ([]Named[T], error) {
 		for _, r := range results {

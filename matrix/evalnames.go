@@ -41,7 +41,11 @@ func functionNames() iter.Seq[string] {
 }
 
 // meantFunction suggests a function in place of an unknown name, in small letters.
-func meantFunction(name string) string {
+func (e *evaluator) meantFunction(name string) string {
+	if e.advised {
+		return "" // the first error is the one that is reported
+	}
+	e.advised = true
 	name = strings.ReplaceAll(name, "_", "")
 	known := func(name string) bool {
 		for f := range functionNames() {
@@ -59,6 +63,10 @@ func meantFunction(name string) string {
 
 // meantMatrix suggests a name of a matrix in place of an unknown one, which is no function.
 func (e *evaluator) meantMatrix(name string) string {
+	if e.advised {
+		return ""
+	}
+	e.advised = true
 	names := e.names()
 	if len(names) > maxSuggested {
 		names = names[:maxSuggested]
@@ -96,7 +104,7 @@ func nearest(name string, names iter.Seq[string]) (best string) {
 		limit = 0 // of such a name only the case may be wrong
 	}
 	for other := range names {
-		if len(other) > maxCompared {
+		if len(other) > maxCompared || max(len(other)-len(name), len(name)-len(other)) > limit {
 			continue
 		}
 		if d := distance(strings.ToLower(name), strings.ToLower(other)); d <= limit {

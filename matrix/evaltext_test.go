@@ -84,7 +84,7 @@ func TestEvalAdvice(t *testing.T) {
 		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"EvalAll"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
 		"A == A == A": {"(a < b) && (b < c)"}, "A'": {"A.T"}, "mean_cols(A)": {"did you mean meancols?"}, "power(A, 2)": {"did you mean pow?"},
 		"softmax_rows(A)": {"did you mean softmax?"}, "np.exp(A)": {"column 4", "no prefix"}, "maximum(A, 1)": {"max?"}, "1 + sqr(A)": {"column 5", "sqrt?"},
-		"Sigmiod(A)": {"sigmoid?"}, "weights + 1": {"Weights?"}, "Wieghts": {"Weights?"}, "a": {"did you mean A?"}, "exp + 1": {"parentheses"},
+		"Sigmiod(A)": {"sigmoid?"}, "weights + 1": {"Weights?"}, "Weightz": {"Weights?"}, "a": {"did you mean A?"}, "exp + 1": {"parentheses"},
 		"zeros(2, 2)": {"fill?"}, "concatenate(A, A)": {"vstack?"}, "A\n+ B": {"line 2, column 3"}, "A +\n row(A, 9)": {"line 2, column 2", "Row"},
 		"A[7]": {"column 1", "7:8"}, "slice(A, 0, 1)": {"5 arguments"}, "fill(1.5, 1, 1)": {"whole number as its argument 1"},
 		"int32(A) + A": {"column 1", "int32 with float32"}, "int32(A) + 0.5": {"0.5 in a computation of int32"},
