@@ -4,7 +4,9 @@ package matrix
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,25 +16,57 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * and @ are the matrix product and % the
+// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * or @ is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
-// and a number times a matrix scales it. ** is the power of each element; it binds tighter than a sign before it, and to the right.
-// T(A) and A.T are the transpose. A[i, j], A[i:k, j:l] and A[::2] take rows and columns as NumPy does, of any expression; negative
-// numbers count from the end, and what is not there is [buffer.ErrIndex]. A[i] is a row.
+// and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
+// Go's ^ is refused. T(A) and A.T are the transpose. There are no comments and no chains of comparisons such as a < b < c.
 //
-// Several statements, NAME = EXPRESSION and the last one without a name if need be, are separated by semicolons or ends of lines;
-// the value is the last one's. Names of statements come before those of vars. See [EvalAll].
+// A[i, j] is an element, A[i] a row, A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, in which both ends of a range
+// may be missing, and A[i:k:step] every so many of them, backwards where the step is negative. All are numbers from 0; negative ones count from the end, -1 is the last. What lies outside is [buffer.ErrIndex].
 //
 // Every operation of this package is a function under its name in small letters, as in exp(A), maxrows(A) and
 // clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div, and that
 // numbers stand in these, not in functions of their own such as scale. Beside them there are fill(rows, cols, v),
-// slice(A, i, k, j, l), row(A, i), col(A, j), rowindex(rows, cols), colindex(rows, cols), gather(A, rows, cols), and conversions
-// such as int32(A). The case of a function's name does not matter.
+// slice(A, i, k, j, l), row(A, i) and col(A, j), rowindex(rows, cols), colindex(rows, cols) and gather(A, rows, cols), and
+// conversions by the names of element types, as in float32(A). Numbers have the type of the operand that they stand beside, else T;
+// those of an Eval[Any] the one that all of vars have. The case of a function's name does not matter.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
-// A malformed text is [ErrSyntax], an unknown name [ErrName]; errors name the place in the text.
+// A malformed text is [ErrSyntax], an unknown name [ErrName], with what may have been meant; errors name the place in the text.
+// [EvalAll] reads several statements. An expression without matrices takes its device from [Expr.On].
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
-	return &Expr[T]{evaluatorOf(vars).run(text)}
+	return &Expr[T]{newEvaluator(vars).run(text)}
+}
+
+// newEvaluator makes one that knows matrices.
+func newEvaluator[T Elem](vars map[string]*Dense[T]) *evaluator {
+	e := &evaluator{t: typeOf[T]()}
+	e.matrix = func(name string) *node {
+		if m, ok := vars[name]; ok {
+			return m.core().operand("Eval")
+		}
+		return nil
+	}
+	e.names = func() []string { return slices.Sorted(maps.Keys(vars)) }
+	if e.t == expr.Untyped {
+		e.t = commonType(vars)
+	}
+	return e
+}
+
+// commonType is the element type that all matrices have, none where they differ.
+func commonType[T Elem](vars map[string]*Dense[T]) fuse.Type {
+	t := expr.Untyped
+	for _, m := range vars {
+		switch n := m.core(); {
+		case n.typed == 0 || n.err != nil:
+		case t != expr.Untyped && t != n.t:
+			return expr.Untyped
+		default:
+			t = n.t
+		}
+	}
+	return t
 }
 
 // The longest text and the deepest nesting that Eval reads.
@@ -46,29 +80,47 @@ const (
 type evaluator struct {
 	t      fuse.Type
 	matrix func(name string) *node // nil if there is none
-	names  map[string]*node        // of statements
-	define func(name string, x *node) *node
-	scan   *wgsl.Scan
-	next   int   // the next token
-	open   int   // brackets
-	err    error // the first mistake of syntax
+	names  func() []string         // of all matrices
+	lines  bool                    // a statement may end with its line
+	// numbers are statements that are numbers, by their names.
+	numbers map[string]*node
+	// advised says that an unknown name was found, and others that may have been meant.
+	advised bool
+	scan    *wgsl.Scan
+	next    int   // the next token
+	err     error // the first mistake of syntax
 }
 
 func (e *evaluator) run(text string) *node {
+	if err := e.tokenize(text); err != nil {
+		return expr.Failed(err)
+	}
+	x := e.binary(0, 0)
+	if e.next < len(e.scan.Tokens) {
+		e.malformed()
+	}
+	return e.finished(x)
+}
+
+// tokenize cuts the text. What would be comments is refused: Python's // is no way to end a text.
+func (e *evaluator) tokenize(text string) (err error) {
 	if len(text) > maxText {
-		return expr.Failed(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))
+		return fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes")
 	}
-	if at := strings.Index(text, "//"); at >= 0 {
-		return expr.Failed(fail("Eval", ErrSyntax, "column ", itoa(at+1), ": // is no operator; floordiv(A, B) rounds quotients down"))
+	for _, comment := range []string{"//", "/*"} {
+		if at := strings.Index(text, comment); at >= 0 {
+			return fail("Eval", ErrSyntax, placeIn(text, at), "cannot use ", strconv.Quote(comment),
+				": there are no comments; floordiv(A, B) is the quotient rounded down")
+		}
 	}
-	if at := strings.Index(text, "/*"); at >= 0 {
-		return expr.Failed(fail("Eval", ErrSyntax, "column ", itoa(at+1), ": /* is no operator"))
-	}
-	var err error
 	if e.scan, err = wgsl.Tokenize(text); err != nil {
-		return expr.Failed(fail("Eval", ErrSyntax, err.Error()))
+		return fail("Eval", ErrSyntax, err.Error())
 	}
-	x := e.statements()
+	return nil
+}
+
+// finished is what an expression that was read is.
+func (e *evaluator) finished(x *node) *node {
 	switch {
 	case e.err != nil: // before what is wrong with the values: they may be those of another text
 		return expr.Failed(e.err)
@@ -79,10 +131,33 @@ func (e *evaluator) run(text string) *node {
 }
 
 // place names the place of a token in the text.
-func (e *evaluator) place(token int) string { return "column " + itoa(e.scan.Pos(token)+1) + ": " }
+func (e *evaluator) place(token int) string { return placeIn(e.scan.Text, e.scan.Pos(token)) }
+
+// placeIn names a position of a text, with the line if there are several.
+func placeIn(text string, at int) string {
+	line := strings.Count(text[:at], "\n")
+	column := "column " + itoa(at-strings.LastIndexByte(text[:at], '\n')) + ": "
+	if strings.Contains(text, "\n") {
+		return "line " + itoa(line+1) + ", " + column
+	}
+	return column
+}
 
 func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
 	return expr.Failed(fail("Eval", sentinel, e.place(token)+strings.Join(detail, "")))
+}
+
+// textHints say what stands for operators of other languages.
+var textHints = map[string]string{
+	"^": ": A**B or pow(A, B) is the power, bitxor(A, B) the exclusive or",
+	"&": ": A && B works on 0 and 1, bitand(A, B) on bits",
+	"|": ": A || B works on 0 and 1, bitor(A, B) on bits",
+	"~": ": !A works on 0 and 1, bitnot(A) on bits",
+	"<": ": shiftleft(A, B) shifts bits",
+	">": ": shiftright(A, B) shifts bits",
+	"=": ": A == B compares; only EvalAll takes statements",
+	";": ": only EvalAll takes several statements",
+	"'": ": T(A) or A.T is the transpose",
 }
 
 // malformed notes a mistake of syntax, the first one: what is wrong at the next token, which cannot be there if nothing else is said.
@@ -94,18 +169,11 @@ func (e *evaluator) malformed(detail ...string) *node {
 	case e.next == len(e.scan.Tokens):
 		detail = []string{"cannot use the end of the text"}
 	default:
-		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next)), otherOperators[e.scan.Char(e.next)]}
+		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next)), textHints[e.scan.At(e.next)]}
 	}
 	x := e.fail(e.next, ErrSyntax, detail...)
 	e.err = x.Err
 	return x
-}
-
-// otherOperators are what to write in place of operators of other languages.
-var otherOperators = map[byte]string{
-	'^': "; A ** 2 is the power, bitxor(A, B) the exclusive or", '&': "; bitand(A, B), or A && B of truths",
-	'|': "; bitor(A, B), or A || B of truths", '~': "; bitnot(A), or !A of truths", '\'': "; A.T is the transpose",
-	'<': "; shiftleft(A, B) shifts bits", '>': "; shiftright(A, B) shifts bits", '=': "; A == B compares",
 }
 
 // placed adds the place in the text to an operation's error.
@@ -143,46 +211,31 @@ var textOperators = []struct {
 	{">", "greater", 3},
 	{"+", "add", 4},
 	{"-", "subtract", 4},
-	{"**", "", 0}, // binds tighter than these
 	{"*", "matmul", 5},
 	{"@", "matmul", 5},
 	{"/", "divide", 5},
 	{"%", "multiply", 5},
 }
 
-// comparing is the precedence of comparisons.
-const comparing = 3
-
-// operator returns the number of the operator that comes next, or -1. A sign at the beginning of a line is another statement's,
-// unless it is in brackets.
-func (e *evaluator) operator() int {
-	if c := e.scan.Char(e.next); (c == '+' || c == '-') && e.lineEnds() {
-		return -1
-	}
-	rest := e.scan.Text[e.scan.Pos(e.next):]
-	for i, o := range textOperators {
-		if strings.HasPrefix(rest, o.text) {
-			return i
-		}
-	}
-	return -1
-}
+// comparison is the precedence of comparisons.
+const comparison = 3
 
 // binary reads operands and the operators between them that bind tighter than a precedence.
 func (e *evaluator) binary(outer, depth int) *node {
 	start := e.next
 	x := e.unary(depth)
-	compared := false
-	for e.err == nil {
-		i := e.operator()
-		if i < 0 || textOperators[i].precedence <= outer {
+	for last := 0; e.err == nil; {
+		i := 0
+		for i < len(textOperators) && !strings.HasPrefix(e.scan.Text[e.scan.Pos(e.next):], textOperators[i].text) {
+			i++
+		}
+		if i == len(textOperators) || textOperators[i].precedence <= outer {
 			break
 		}
-		if precedence := textOperators[i].precedence; precedence == comparing && compared {
-			return e.malformed("comparisons in a row; write (a < b) && (b < c)")
-		} else if precedence == comparing {
-			compared = true
+		if last == comparison && textOperators[i].precedence == comparison {
+			return e.malformed("a comparison of a comparison: a < b < c is (a < b) && (b < c)")
 		}
+		last = textOperators[i].precedence
 		e.next += len(textOperators[i].text) // each character is a token
 		y := e.binary(textOperators[i].precedence, depth+1)
 		x = e.combine(start, textOperators[i].text, textOperators[i].function, x, y)
@@ -240,33 +293,44 @@ func (e *evaluator) unary(depth int) *node {
 		}
 		return e.apply(start, "neg", x)
 	}
-	x := e.postfix(depth)
-	if e.err == nil && strings.HasPrefix(e.scan.Text[e.scan.Pos(e.next):], "**") {
+	x := e.suffixed(start, e.operand(depth), depth)
+	if at := e.scan.Pos(e.next); e.err == nil && strings.HasPrefix(e.scan.Text[at:], "**") {
 		e.next += 2
-		return e.combine(start, "**", "pow", x, e.unary(depth+1))
+		return e.combine(start, "**", "pow", x, e.unary(depth+1)) // it binds from the right
 	}
 	return x
 }
 
-// postfix reads an operand with the transposes and indices after it.
-func (e *evaluator) postfix(depth int) *node {
-	start := e.next
-	x := e.operand(depth)
-	for e.err == nil && !e.lineEnds() {
+// suffixed reads the transposes and the brackets after an operand.
+func (e *evaluator) suffixed(start int, x *node, depth int) *node {
+	for e.err == nil {
 		switch {
-		case e.accept('['):
-			x = e.index(start, x, depth)
 		case e.accept('.'):
 			if e.scan.At(e.next) != "T" {
-				return e.malformed()
+				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there is only A.T, and functions have no prefix")
 			}
 			e.next++
 			x = e.apply(start, "T", x)
+		case e.follows('['):
+			if depth++; depth > maxNest {
+				return e.malformed("nested too deeply")
+			}
+			x = e.indexed(start, x, depth)
 		default:
 			return x
 		}
 	}
 	return x
+}
+
+// follows is accept for a bracket behind an operand, which stands in the same line where lines are statements.
+func (e *evaluator) follows(bracket byte) bool {
+	return (!e.lines || !e.newLine()) && e.accept(bracket)
+}
+
+// newLine reports whether the next token is the first one of a line.
+func (e *evaluator) newLine() bool {
+	return e.next > 0 && strings.Contains(e.scan.Text[e.scan.Tokens[e.next-1].End:e.scan.Pos(e.next)], "\n")
 }
 
 // operand reads a number, a name, a call or an expression in parentheses.
@@ -275,25 +339,23 @@ func (e *evaluator) operand(depth int) *node {
 	text := e.scan.At(start)
 	switch {
 	case e.accept('('):
-		e.open++
 		x := e.binary(0, depth+1)
 		if !e.accept(')') {
 			return e.malformed()
 		}
-		e.open--
 		return x
 	case e.scan.IsWord(start):
 		e.next++
-		if e.accept('(') {
+		if e.follows('(') {
 			return e.call(start, text, depth)
 		}
-		if x := e.names[text]; x != nil {
-			return x
+		if n := e.numbers[text]; n != nil {
+			return n
 		}
 		if m := e.matrix(text); m != nil {
 			return m
 		}
-		return e.fail(start, ErrName, strconv.Quote(text), e.meant(text))
+		return e.fail(start, ErrName, strconv.Quote(text), e.meantMatrix(text))
 	case e.accept('.'):
 		text += e.scan.At(e.next)
 	}
@@ -314,24 +376,16 @@ func (e *evaluator) operand(depth int) *node {
 // call reads the arguments of a function and applies it.
 func (e *evaluator) call(start int, name string, depth int) *node {
 	var args []*node
-	e.open++
 	for !e.accept(')') {
 		args = append(args, e.binary(0, depth+1))
 		if !e.accept(',') && e.scan.Char(e.next) != ')' {
 			return e.malformed()
 		}
 	}
-	e.open--
 	if strings.EqualFold(name, "mul") {
 		return e.fail(start, ErrName, strconv.Quote(name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
 	}
 	return e.apply(start, name, args...)
-}
-
-// textForms are the functions that are no operations, and how many arguments they have.
-var textForms = map[string]int{
-	"fill": 3, "slice": 5, "row": 2, "col": 2, "rowindex": 2, "colindex": 2, "gather": 3, "int32": 1, "uint32": 1, "float32": 1,
-	"float16": 1, "int8": 1, "uint8": 1, "int16": 1, "uint16": 1, "bool": 1,
 }
 
 // apply calls a function.
@@ -340,35 +394,22 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	if number := textShaping(lower); number >= 0 {
 		return e.shaped(at, name, number, args)
 	}
+	if form, ok := textForms[lower]; ok {
+		return e.form(at, name, form, args)
+	}
 	arity, operation := textFunction(lower)
-	form := operation == nil
-	if form {
-		arity = textForms[lower]
-	}
-	for i, a := range args {
-		switch {
-		case a.Err != nil:
-			return a
-		case isNumber(a) && !representable(e.t, a.Value):
-			v := strconv.FormatFloat(a.Value, 'g', -1, 64)
-			return e.fail(at, gpu.ErrInvalid, v, " in a computation of ", e.t.String())
-		case isNumber(a) && !form:
-			args[i] = numberNode(e.t, a.Value)
-		}
-	}
-	var n *node
 	switch {
 	case arity == 0:
-		return e.fail(at, ErrName, strconv.Quote(name), meantFunction(lower))
+		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), e.meantFunction(lower)))
 	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
-		return e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments")
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments"))
 	case arity > 0 && len(args) != arity:
-		return e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments")
-	case form:
-		n = e.form(lower, args)
-	default:
-		n = operation(args)
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments"))
 	}
+	if failed := e.numbersTyped(at, args); failed != nil {
+		return failed
+	}
+	n := operation(args)
 	switch {
 	case n == nil:
 		return e.fail(at, ErrSyntax, name, " does not take such arguments")
@@ -378,63 +419,40 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	return n
 }
 
-// form calls a function of textForms. It returns nil for arguments of the wrong sort.
-func (e *evaluator) form(name string, args []*node) *node {
-	x := args[0]
-	switch name {
-	case "fill":
-		if n := numbersAmong(args[:2]); n != nil && isNumber(args[2]) {
-			return fillNode(n[0], n[1], numberNode(e.t, args[2].Value))
+// firstFailed is the first operand that failed, or what failed later.
+func firstFailed(args []*node, later *node) *node {
+	for _, a := range args {
+		if a.Err != nil {
+			return a
 		}
-		return nil
-	case "rowindex", "colindex":
-		axis := fuse.AxisRows
-		if name == "colindex" {
-			axis = fuse.AxisCols
-		}
-		if n := numbersAmong(args); n != nil {
-			return expr.NewConversion(name, e.t, expr.NewIndex(name, n[0], n[1], axis))
-		}
-		return nil
-	case "gather":
-		at := func(n *node) *node { return expr.NewConversion("Gather", fuse.I32, n.Typed(e.t)) }
-		return expr.NewGather("Gather", x.Typed(e.t), at(args[1]), at(args[2]))
-	case "slice", "row", "col":
-		n := numbersAmong(args[1:])
-		if n == nil || isNumber(x) {
-			return nil
-		}
-		return sliceOf(x, spansOf(name, n)[0], spansOf(name, n)[1])
 	}
-	for t := range DType(fuse.Types) {
-		if t.String() == name {
-			return expr.NewConversion(name, t, x.Typed(e.t))
+	return later
+}
+
+// numbersTyped gives numbers the type of the operand that they stand beside. It returns what failed.
+func (e *evaluator) numbersTyped(at int, args []*node) *node {
+	t := e.beside(args)
+	for i, a := range args {
+		switch {
+		case a.Err != nil:
+			return a
+		case isNumber(a) && !representable(t, a.Value):
+			return e.fail(at, gpu.ErrInvalid, text(a.Value), " in a computation of ", t.String())
+		case isNumber(a):
+			args[i] = numberNode(t, a.Value)
 		}
 	}
 	return nil
 }
 
-// numbersAmong returns arguments that are whole numbers; nil if some are not.
-func numbersAmong(args []*node) []int {
-	var list []int
+// beside is the type that numbers beside operands have.
+func (e *evaluator) beside(args []*node) fuse.Type {
 	for _, a := range args {
-		if !isNumber(a) || float64(int(a.Value)) != a.Value {
-			return nil
+		if a.Err == nil && a.Type != expr.Untyped {
+			return a.Type
 		}
-		list = append(list, int(a.Value))
 	}
-	return list
-}
-
-// spansOf are the rows and columns of a call with these numbers.
-func spansOf(name string, n []int) [2]span {
-	switch name {
-	case "row":
-		return [2]span{single(n[0]), every}
-	case "col":
-		return [2]span{every, single(n[0])}
-	}
-	return [2]span{between(n[0], n[1]), between(n[2], n[3])}
+	return e.t
 }
 
 // representable refuses fractions in integer arithmetic and numbers out of range.

@@ -3,87 +3,115 @@
 package matrix
 
 import (
-	"slices"
+	"context"
+	"maps"
+	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// EvalAll evaluates statements as [Eval] reads them, and returns the matrices that are the values of names, in their order; the name ""
-// is the value of the last statement. Statements after one that is returned use its matrix, so that nothing is computed twice.
-// A text without matrices needs the device; where there are some it may be nil. Everything is queued, and closed again where
-// something fails. Values of another element type are converted to T. A name that no statement has is [ErrName].
-func EvalAll[T Elem](dev *gpu.Device, text string, vars map[string]*Dense[T], names ...string) ([]*Dense[T], error) {
-	const op = "EvalAll"
-	dry := evaluatorOf(vars)
-	if x := dry.run(text); x.Err != nil {
-		return nil, x.Err
-	}
-	for _, name := range names {
-		switch x := dry.names[name]; {
-		case name == "":
-		case x == nil:
-			return nil, fail(op, ErrName, "no statement of the name ", name)
-		case x.Err != nil:
-			return nil, x.Err
-		}
-	}
-	r := results[T]{op: op, dev: dev, made: map[string]*Dense[T]{}}
-	e := evaluatorOf(vars)
-	e.define = func(name string, x *node) *node {
-		if slices.Contains(names, name) {
-			return r.evaluate(name, x)
-		}
-		return x
-	}
-	x := e.run(text)
-	if slices.Contains(names, "") && r.err == nil {
-		x = r.evaluate("", x)
-	}
-	if err := firstError(r.err, x.Err); err != nil {
-		for _, m := range r.made {
-			_ = m.Close() // the failure is told
+// Named is a result of [EvalAll]: a new owned matrix, and the name that the text gives it, "" if it gives none.
+type Named[T Elem] struct {
+	Name   string
+	Matrix *Dense[T]
+}
+
+// EvalAll evaluates the statements of a text, NAME = EXPRESSION or the expression alone, and returns their results in that order, which
+// the caller closes. Expressions are those of [Eval]; they may use the names of statements before them, each of which is computed
+// once. Statements end with a semicolon or with the line, unless brackets are open or the next line begins with an operator. A name
+// is given once: another time it is [ErrSyntax], as is a name of vars.
+//
+// The device is that of the matrices; dev, which may be nil where they have one, is for expressions without any. With several devices
+// dev computes what has no matrix. A nil dev that is needed is [gpu.ErrInvalid]. Of an EvalAll[Any] each result has the type of its
+// expression; else all must be T. The context ends what compiles, see [Dense.AssignContext]. After an error there are no results.
+func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]*Dense[T]) ([]Named[T], error) {
+	all := make(map[string]*Dense[T], len(vars))
+	maps.Copy(all, vars)
+	var results []Named[T]
+	fails := func(err error) ([]Named[T], error) {
+		for _, r := range results {
+			err = firstError(err, r.Matrix.Close())
 		}
 		return nil, err
 	}
-	list := make([]*Dense[T], len(names))
-	for i, name := range names {
-		list[i] = r.made[name]
+	e := newEvaluator(all)
+	e.lines, e.numbers = true, map[string]*node{}
+	if err := fault.Ended(ctx, "matrix: ", "EvalAll"); err != nil {
+		return nil, err
 	}
-	return list, nil
+	if err := e.tokenize(text); err != nil {
+		return nil, err
+	}
+	for e.err == nil {
+		start := e.next
+		name, x := e.statement()
+		if x == nil {
+			break
+		}
+		_, taken := all[name]
+		number := x
+		if x = e.finished(x); x.Err == nil && name != "" && taken {
+			x = e.fail(start, ErrSyntax, strconv.Quote(name), " has a value already")
+		}
+		m, err := evaluatedOn[T](ctx, dev, x)
+		if err != nil {
+			return fails(e.placed(start, err))
+		}
+		if results = append(results, Named[T]{name, m}); name != "" {
+			all[name] = m
+		}
+		if isNumber(number) { // it stays one where a number is wanted
+			e.numbers[name] = number
+		}
+	}
+	if e.err != nil {
+		return fails(e.err)
+	}
+	if len(results) == 0 {
+		return nil, e.malformed().Err
+	}
+	return results, nil
 }
 
-// results are those of EvalAll.
-type results[T Elem] struct {
-	op   string
-	dev  *gpu.Device
-	made map[string]*Dense[T]
-	err  error // the first one
-}
-
-// evaluate queues the computation of a statement's value. It returns the matrix as an operand.
-func (r *results[T]) evaluate(name string, x *node) *node {
-	if isNumber(x) {
-		x = numberNode(typeOf[T](), x.Value)
-	}
-	x = x.Typed(fuse.F32)
-	if t := typeOf[T](); t != expr.Untyped && x.Err == nil && x.Type != t {
-		x = expr.NewConversion(r.op, t, x)
-	}
-	if r.dev != nil && x.Dev == nil && x.Err == nil {
-		on := *x
-		on.Dev = r.dev
-		x = &on
+// evaluatedOn is a new matrix, on a device if the expression has none.
+func evaluatedOn[T Elem](ctx context.Context, dev *gpu.Device, x *node) (*Dense[T], error) {
+	if x.Err == nil && x.Dev == nil && dev != nil {
+		n := *x
+		n.Dev = dev
+		x = &n
 	}
 	m := &Dense[T]{}
-	if err := m.queue(r.op, &Expr[T]{x}); err != nil {
-		r.err = firstError(r.err, err)
-		return expr.Failed(err)
+	if err := m.AssignContext(ctx, &Expr[T]{x}); err != nil {
+		return nil, err
 	}
-	if old := r.made[name]; old != nil { // of a statement before with the same name
-		r.err = firstError(r.err, old.Close())
+	return m, nil
+}
+
+// statement reads the next one, and what ends it. It returns nil at the end of the text.
+func (e *evaluator) statement() (name string, x *node) {
+	for e.accept(';') {
 	}
-	r.made[name] = m
-	return m.core().operand("Eval")
+	if e.next == len(e.scan.Tokens) {
+		return "", nil
+	}
+	if e.scan.IsWord(e.next) && e.scan.Char(e.next+1) == '=' && !e.equals(e.next+1) {
+		name = e.scan.At(e.next)
+		e.next += 2
+	}
+	x = e.binary(0, 0)
+	if e.err == nil && e.next < len(e.scan.Tokens) && !e.accept(';') && !e.newLine() {
+		x = e.malformed()
+	}
+	if e.err != nil {
+		x = expr.Failed(e.err)
+	}
+	return name, x
+}
+
+// equals reports whether a token begins ==.
+func (e *evaluator) equals(token int) bool {
+	at := e.scan.Pos(token)
+	return len(e.scan.Text) > at+1 && e.scan.Text[at+1] == '='
 }

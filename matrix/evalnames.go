@@ -3,98 +3,135 @@
 package matrix
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// otherNames are names of functions that other libraries have for those of Eval.
+// otherNames are what functions are called elsewhere, above all in NumPy, without underscores.
 var otherNames = map[string]string{
-	"power": "pow or A ** s", "transpose": "T", "dot": "matmul", "mm": "matmul", "hadamard": "multiply", "ones": "fill(rows, cols, 1)",
-	"zeros": "fill(rows, cols, 0)", "identity": "eye", "average": "mean", "avg": "mean", "concat": "vstack or hstack",
-	"concatenate": "vstack or hstack", "clip": "clamp", "absolute": "abs", "negative": "neg", "fabs": "abs", "exponential": "exp",
-	"ln": "log", "length": "norm2", "norm": "norm2", "magnitude": "norm2",
-	"invert": "inv", "determinant": "det", "ifelse": "where", "select": "where", "rows": "row", "cols": "col", "column": "col", "stdev": "std", "variance": "var",
-	"product": "prod", "total": "sum", "count": "countnonzero", "nnz": "countnonzero", "tr": "trace", "kronecker": "kron",
+	"absolute": "abs", "fabs": "abs", "amax": "maxall", "amin": "minall", "average": "mean", "clip": "clamp", "concat": "vstack",
+	"concatenate": "vstack", "cumprod": "cumprodrows", "cumsum": "cumsumrows", "dot": "matmul", "mm": "matmul", "gemm": "matmul",
+	"floordivide": "floordiv", "full": "fill", "hadamard": "multiply", "identity": "eye", "inverse": "inv", "invert": "bitnot",
+	"leftshift": "shiftleft", "rightshift": "shiftright", "ln": "log", "logicaland": "and", "logicalnot": "not", "logicalor": "or",
+	"logicalxor": "xor", "maximum": "max", "minimum": "min", "negative": "neg", "ones": "fill", "zeros": "fill", "power": "pow",
+	"reciprocal": "recip", "repeat": "repeatrows", "sort": "sortrows", "argsort": "argsortrows", "stddev": "std", "stdev": "std",
+	"softmaxrows": "softmax", "logsoftmaxrows": "logsoftmax", "hardmaxrows": "hardmax", "take": "takerows", "tr": "trace",
+	"truedivide": "divide", "rowsum": "sumrows", "colsum": "sumcols", "rowmeans": "meanrows", "colmeans": "meancols", "rowsums": "sumrows",
+	"colsums": "sumcols", "topk": "topkrows", "variance": "var", "cat": "vstack", "float": "float32", "half": "float16", "int": "int32",
+	"uint": "uint32", "astype": "float32", "swish": "silu", "expit": "sigmoid", "logistic": "sigmoid", "det": "determinant",
+	"determinant": "det", "lstsq": "solve", "norm": "norm2", "element": "slice", "submatrix": "slice", "column": "col",
 }
 
-// axes are the ends of names in NumPy's and Blaze's grammar, which name what is left or what is added up.
-var axes = strings.NewReplacer("_", "", "rowwise", "rows", "colwise", "cols", "columnwise", "cols", "columns", "cols")
-
-// meantFunction suggests a function for a name in small letters, for the end of an error's text.
-func meantFunction(name string) string {
-	all := strings.Fields(textNames)
-	for form := range textForms {
-		all = append(all, form)
-	}
-	slices.Sort(all)
-	plain := axes.Replace(name)
-	for _, n := range []string{name, plain} {
-		if other := otherNames[n]; other != "" {
-			return "; " + other
+// functionNames are the names of all functions of a text.
+func functionNames() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range textNames {
+			if !yield(name) {
+				return
+			}
 		}
-		if n != name && slices.Contains(all, n) {
-			return "; did you mean " + n + "?"
+		for _, name := range slices.Sorted(maps.Keys(textForms)) {
+			if !yield(name) {
+				return
+			}
 		}
 	}
-	return nearest(plain, all)
 }
 
-// meant suggests a name for one that there is not.
-func (e *evaluator) meant(name string) string {
-	if _, operation := textFunction(strings.ToLower(name)); operation != nil || textShaping(strings.ToLower(name)) >= 0 {
-		return ", a function, without arguments"
+// meantFunction suggests a function in place of an unknown name, in small letters.
+func (e *evaluator) meantFunction(name string) string {
+	if e.advised {
+		return "" // the first error is the one that is reported
 	}
-	var all []string
-	for known := range e.names {
-		all = append(all, known)
+	e.advised = true
+	name = strings.ReplaceAll(name, "_", "")
+	known := func(name string) bool {
+		for f := range functionNames() {
+			if f == name {
+				return true
+			}
+		}
+		return false
 	}
-	slices.Sort(all)
-	return nearest(name, all)
+	if other := otherNames[name]; known(other) {
+		return meant(other)
+	}
+	return meant(nearest(name, functionNames()))
 }
 
-// nearest suggests the one of names that is nearest, if it is near.
-func nearest(name string, names []string) string {
-	best, found := 1+len(name)/4, ""
-	if len(name) > 40 {
+// meantMatrix suggests a name of a matrix in place of an unknown one, which is no function.
+func (e *evaluator) meantMatrix(name string) string {
+	if e.advised {
 		return ""
 	}
-	for _, n := range names {
-		if d := distance(name, n, best); d < best || d == best && found == "" {
-			best, found = d, n
-		}
+	e.advised = true
+	names := e.names()
+	if len(names) > maxSuggested {
+		names = names[:maxSuggested]
 	}
-	if found == "" || best >= len(name) {
-		return ""
+	lower := strings.ToLower(name)
+	if textShaping(lower) >= 0 || textForms[lower].operands+textForms[lower].numbers > 0 {
+		return ": a function needs parentheses"
+	} else if arity, _ := textFunction(lower); arity != 0 {
+		return ": a function needs parentheses"
 	}
-	return "; did you mean " + found + "?"
+	return meant(nearest(name, slices.Values(names)))
 }
 
-// distance is how many letters must be inserted, left out, replaced or exchanged with their neighbour to get from a to b (optimal
-// string alignment), or more than most.
-func distance(a, b string, most int) int {
-	if len(a)-len(b) > most || len(b)-len(a) > most {
-		return most + 1
+// Names are compared of no more matrices, and of no greater length.
+const (
+	maxSuggested = 1000
+	maxCompared  = 40
+)
+
+func meant(name string) string {
+	if name == "" {
+		return ""
 	}
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	before, last, next := rows[0], rows[1], rows[2]
-	for j := range last {
-		last[j] = j
+	return ": did you mean " + name + "?"
+}
+
+// nearest returns the name with the fewest letters to change, the first one of several, "" where none is near. Changes of case count
+// little.
+func nearest(name string, names iter.Seq[string]) (best string) {
+	if len(name) > maxCompared {
+		return ""
 	}
-	for i := range len(a) {
-		next[0] = i + 1
-		for j := range len(b) {
-			d := min(next[j], last[j+1]) + 1
-			if a[i] == b[j] {
-				d = min(d, last[j])
-			} else {
-				d = min(d, last[j]+1)
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				d = min(d, before[j-1]+1)
-			}
-			next[j+1] = d
+	limit := 1 + len(name)/4
+	if len(name) < 3 {
+		limit = 0 // of such a name only the case may be wrong
+	}
+	for other := range names {
+		if len(other) > maxCompared || max(len(other)-len(name), len(name)-len(other)) > limit {
+			continue
 		}
-		before, last, next = last, next, before
+		if d := distance(strings.ToLower(name), strings.ToLower(other)); d <= limit {
+			best, limit = other, d-1
+		}
 	}
-	return last[len(b)]
+	return best
+}
+
+// distance is the number of bytes to insert, to leave out, to change or to swap with the next one (optimal string alignment).
+func distance(a, b string) int {
+	var rows [maxCompared + 1][maxCompared + 1]int
+	for i := range len(a) + 1 {
+		for j := range len(b) + 1 {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			change := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			rows[i][j] = min(change, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }

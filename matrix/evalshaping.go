@@ -27,10 +27,10 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 		case i >= operands:
 			numbers = append(numbers, a.Value)
 		case isNumber(a):
-			args[i] = numberNode(e.t, a.Value)
+			args[i] = numberNode(e.beside(args[:operands]), a.Value)
 		}
 	}
-	n := shapingNode(c.name, number, e.t, args[:operands], numbers...)
+	n := shapingNode(c.name, number, e.beside(args[:operands]), args[:operands], numbers...)
 	if n.Err != nil {
 		return expr.Failed(e.placed(at, n.Err))
 	}

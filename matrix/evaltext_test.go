@@ -3,74 +3,176 @@
 package matrix_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// TestEvalSuggestions reads errors of texts.
-func TestEvalSuggestions(t *testing.T) {
-	for text, want := range map[string]string{
-		"mean_cols(A)": "did you mean meancols?", "power(A, 2)": "pow or A ** s", "sofmax(A)": "did you mean softmax?", "zeros(2, 2)": "fill(rows, cols, 0)",
-		"A ^ 2": "A ** 2 is the power", "A // 2": "floordiv(A, B)", "1 + A & 2": "bitand(A, B)", "exp": "a function, without arguments",
-		"Alpha = A; Alhpa": "did you mean Alpha?", "0 < A < 1": "(a < b) && (b < c)", "A' * A": "A.T is the transpose", "row_sums(A)": "\"row_sums\"",
-		"A[3]": "rows 3, columns : of 2x2", "A[0:5:2, -1]": "rows 0:5:2, columns -1 of 2x2",
-	} {
-		onDevice(t, func(dev *gpu.Device) {
-			a := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 2, 2))
-			if err := matrix.Eval(text, map[string]*matrix.Dense[float32]{"A": a}).Err(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q in it", text, err, want)
+// TestEvalBrackets takes elements, rows, columns and ranges of anything, counted from either end.
+func TestEvalBrackets(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := owned(t, dev, 3, 2, 1, 2, 3, 4, 5, 6)
+		vars := map[string]*dense{"A": a}
+		for text, want := range map[string][]float32{
+			"A[1]": {3, 4}, "A[-1]": {5, 6}, "A[:, 1]": {2, 4, 6}, "A[:, -2]": {1, 3, 5}, "A[2, 0]": {5}, "A[-1, -1]": {6}, "A[0:2, 1:2]": {2, 4},
+			"A[1:]": {3, 4, 5, 6}, "A[:-1]": {1, 2, 3, 4}, "A[-2:, :]": {3, 4, 5, 6}, "A[:]": {1, 2, 3, 4, 5, 6}, "(A+1)[1]": {4, 5}, "A.T[1]": {2, 4, 6},
+			"A.T[0:1, 1:].T": {3, 5}, "(A*A.T)[0:2, 1:3]": {11, 17, 25, 39}, "A[1:][0]": {3, 4}, "A[1+1, 2-2]": {5}, "A[0:0]": {}, "A[3:]": {}, "-A[0]**2": {-1, -4},
+			"row(A*2, -1)": {10, 12}, "col(A, -1)": {2, 4, 6}, "col(A+A, 0)": {2, 6, 10}, "slice(A, -2, 3, 0, 1)": {3, 5}, "slice(A+0, 0, -1, -1, 2)": {2, 4},
+			"fill(3, 3, 7)[1:, 2]": {7, 7}, "A[::2]": {1, 2, 5, 6}, "A[::-1, ::-1]": {6, 5, 4, 3, 2, 1}, "A[1::2, 0]": {3},
+			"(A*2)[-1:0:-2]": {10, 12}, "A[2:-4:-1, :1]": {5, 3, 1}, "A[:0:-1, 1]": {6, 4}, "sum(A)[0]": {21}, "(2)[0, 0]": {2}, "A\n[0]": {1, 2},
+		} {
+			got, err := matrix.Eval(text, vars).On(dev).Read(background)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
 			}
-		})
+			same(t, text, got, want)
+		}
+		for text, want := range map[string]error{
+			"A[3]": buffer.ErrIndex, "A[-4]": buffer.ErrIndex, "A[0, 2]": buffer.ErrIndex, "A[:, -3]": buffer.ErrIndex, "A[0:4]": buffer.ErrIndex,
+			"A[2:1]": buffer.ErrIndex, "A[-9e18]": buffer.ErrIndex, "A[9223372036854775807]": matrix.ErrSyntax, "row(A, 3)": buffer.ErrIndex,
+			"col(A+1, -3)": buffer.ErrIndex, "slice(A, -4, 3, 0, 1)": buffer.ErrIndex, "slice(A+1, 0, 9, 0, 1)": buffer.ErrIndex, "A[]": matrix.ErrSyntax,
+			"A[A]": matrix.ErrSyntax, "A[0.5]": matrix.ErrSyntax, "A[::0]": matrix.ErrSyntax, "A[:::]": matrix.ErrSyntax, "A[0:4:2]": buffer.ErrIndex, "A[0, 0, 0]": matrix.ErrSyntax, "A[0,]": matrix.ErrSyntax,
+			"A[1": matrix.ErrSyntax, "X[0]": matrix.ErrName, "A[X]": matrix.ErrSyntax,
+		} {
+			if err := matrix.Eval(text, vars).Err(); !errors.Is(err, want) {
+				t.Errorf("%q: %v, want %v", text, err, want)
+			}
+		}
+		check(t, a.Close())
+	})
+}
+
+// TestEvalOperators has powers, another product, conversions and numbers of rows and columns.
+func TestEvalOperators(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := owned(t, dev, 2, 2, 1, 2, 3, 4)
+		vars := map[string]*dense{"A": a}
+		for text, want := range map[string][]float32{
+			"A**2": {1, 4, 9, 16}, "-A**2": {-1, -4, -9, -16}, "2**3**2": {512}, "2**-1 * A": {.5, 1, 1.5, 2}, "2 * A**2 + 1": {3, 9, 19, 33}, "A.T**2": {1, 9, 4, 16},
+			"A @ A": {7, 10, 15, 22}, "A@A.T - A*A.T": {0, 0, 0, 0}, "(A < 3) && (A > 1)": {0, 1, 0, 0}, "(A < 3) == (A < 2)": {1, 0, 1, 1},
+			"float32(rowindex(2, 2)) + A": {1, 2, 4, 5}, "float32(10 * rowindex(2, 2) + colindex(2, 2))": {0, 1, 10, 11},
+			"gather(A, 1 - rowindex(2, 1), colindex(1, 2))": {3, 4, 1, 2}, "gather(A, A, 0)": {3, 0, 0, 0}, "gather(A, 5, 5)": {0},
+			"float32(int32(A + 0.75))": {1, 2, 3, 4}, "float32(uint8(A - 2)) - 1": {-1, -1, 0, 1}, "float32(bool(A - 1))": {0, 1, 1, 1},
+			"float32(argmaxrows(A) + 1)": {2, 2}, "Float32(A)": {1, 2, 3, 4},
+		} {
+			got, err := matrix.Eval(text, vars).On(dev).Read(background)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
+			}
+			same(t, text, got, want)
+		}
+		half := must[*matrix.Dense[matrix.Any]](t)(matrix.Eval("float16(A)", map[string]*matrix.Dense[matrix.Any]{"A": must[*matrix.Dense[matrix.Any]](t)(matrix.As[matrix.Any](a))}).Eval())
+		if half.DType() != matrix.Float16 {
+			t.Errorf("%v", half.DType())
+		}
+		check(t, errors.Join(half.Close(), a.Close()))
+	})
+}
+
+// TestEvalAdvice wants errors to name the place and what may have been meant.
+func TestEvalAdvice(t *testing.T) {
+	a := evalMatrices(t)["A"]
+	vars := map[string]*dense{"A": a, "Weights": a}
+	for text, want := range map[string][]string{
+		"A // 2": {"column 3", "floordiv"}, "A /* x */": {"column 3", "no comments"}, "A ^ 2": {"column 3", "pow(A, B)", "bitxor"}, "A & A": {"&&", "bitand"},
+		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"EvalAll"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
+		"A == A == A": {"(a < b) && (b < c)"}, "A'": {"A.T"}, "mean_cols(A)": {"did you mean meancols?"}, "power(A, 2)": {"did you mean pow?"},
+		"softmax_rows(A)": {"did you mean softmax?"}, "np.exp(A)": {"column 4", "no prefix"}, "maximum(A, 1)": {"max?"}, "1 + sqr(A)": {"column 5", "sqrt?"},
+		"Sigmiod(A)": {"sigmoid?"}, "weights + 1": {"Weights?"}, "Weightz": {"Weights?"}, "a": {"did you mean A?"}, "exp + 1": {"parentheses"},
+		"zeros(2, 2)": {"fill?"}, "concatenate(A, A)": {"vstack?"}, "A\n+ B": {"line 2, column 3"}, "A +\n row(A, 9)": {"line 2, column 2", "Row"},
+		"A[7]": {"column 1", "7 of 2x2"}, "A[0:9:2]": {"0:9:2 of 2x2"}, "slice(A, 0, 1)": {"5 arguments"}, "fill(1.5, 1, 1)": {"whole number as its argument 1"},
+		"int32(A) + A": {"column 1", "int32 with float32"}, "int32(A) + 0.5": {"0.5 in a computation of int32"},
+	} {
+		err := matrix.Eval(text, vars).Err()
+		typedError(t, text, err)
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: %v does not say %q", text, err, part)
+			}
+		}
+	}
+	for _, text := range []string{"frobnicate(A)", "Q", "zz(A)", strings.Repeat("x", 5000) + "(A)", "é(A)"} {
+		if err := matrix.Eval(text, vars).Err(); !errors.Is(err, matrix.ErrName) || strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%.20q: %.200v", text, err)
+		}
 	}
 }
 
-// onDevice runs a test that needs no particular device.
-func onDevice(t *testing.T, run func(dev *gpu.Device)) {
-	t.Helper()
-	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver("cpu")))
-	run(dev)
-	check(t, dev.Close())
-}
-
-// TestEvalAll evaluates statements, each once.
+// TestEvalAll runs statements, of which later ones use earlier ones.
 func TestEvalAll(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		a := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
-		vars := map[string]*matrix.Dense[float32]{"A": a}
-		before := dev.Stats().Dispatches
-		list, err := matrix.EvalAll(nil, "B = A*A; C = B + 1\n C - B", vars, "B", "", "C")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := dev.Stats().Dispatches - before; n != 3 {
-			t.Errorf("%d kernels for three results", n)
-		}
-		for i, want := range [][]float32{{7, 10, 15, 22}, {1, 1, 1, 1}, {8, 11, 16, 23}} {
-			same(t, "result", readAll[float32](t, list[i]), want)
-			check(t, list[i].Close())
-		}
-		for text, want := range map[string][]float32{
-			"fill(1, 2, 3)": {3, 3}, "2 + 3": {5}, "eye(2)*2": {2, 0, 0, 2}, "n = 3; arange(n)": {0, 1, 2}, "rowindex(2, 2) - colindex(2, 2)": {0, -1, 1, 0},
-			"gather(arange(5), 0, arange(3) + 1)": {1, 2, 3}, "float32(int32(2.75*eye(1)))": {2},
+		a := owned(t, dev, 2, 2, 1, 2, 3, 4)
+		vars := map[string]*dense{"A": a}
+		for text, want := range map[string]map[string][]float32{
+			"B = A*A; C = B + 1":                          {"B": {7, 10, 15, 22}, "C": {8, 11, 16, 23}},
+			"B = A + 1\nB % B":                            {"B": {2, 3, 4, 5}, "": {4, 9, 16, 25}},
+			"\nB = A\n  + 1;;\n\nC = max(B,\n 3)\n":       {"B": {2, 3, 4, 5}, "C": {3, 3, 4, 5}},
+			"B = A\n(B + 1)[0]":                           {"B": {1, 2, 3, 4}, "": {2, 3}},
+			"E = eye(2)\nF = fill(1, 2, 3) * E; G = F[0]": {"E": {1, 0, 0, 1}, "F": {3, 3}, "G": {3, 3}},
+			"exp = A + 1; exp == 2":                       {"exp": {2, 3, 4, 5}, "": {1, 0, 0, 0}},
+			"n = 2 + 1; arange(n)[n - 1] * n":             {"n": {3}, "": {6}},
 		} {
-			list, err := matrix.EvalAll[float32](dev, text, nil, "")
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
+			results, err := matrix.EvalAll(background, dev, text, vars)
+			if err != nil || len(results) != len(want) {
+				t.Errorf("%q: %d results, %v", text, len(results), err)
+				continue
 			}
-			same(t, text, readAll[float32](t, list[0]), want)
-			check(t, list[0].Close())
-		}
-		for text, want := range map[string]error{"A +": matrix.ErrSyntax, "B = A": matrix.ErrName, "C = A*T(A)[0:1]": nil} {
-			if _, err := matrix.EvalAll(dev, text, vars, "C"); want != nil && !errors.Is(err, want) || err == nil {
-				t.Errorf("%s: %v, want %v", text, err, want)
+			for _, r := range results {
+				same(t, text, must[[]float32](t)(r.Matrix.Read(background)), want[r.Name])
+				check(t, r.Matrix.Close())
 			}
 		}
-		if _, err := matrix.EvalAll[float32](nil, "eye(2)", nil, ""); !errors.Is(err, gpu.ErrInvalid) {
-			t.Errorf("nowhere to compute: %v", err)
+		for text, want := range map[string]error{
+			"": matrix.ErrSyntax, ";;": matrix.ErrSyntax, "A = 1": matrix.ErrSyntax, "B = 1; B = 2": matrix.ErrSyntax, "B = A C": matrix.ErrSyntax,
+			"B =": matrix.ErrSyntax, "B = C; C = A": matrix.ErrName, "B = A; C = B * A[0]": buffer.ErrShape, "= A": matrix.ErrSyntax, "B = (A; C = A)": matrix.ErrSyntax,
+			"B = A; 1 = B": matrix.ErrSyntax, "B = argmax(A)": gpu.ErrInvalid, "B == A": matrix.ErrName, "B = A // C": matrix.ErrSyntax,
+		} {
+			if r, err := matrix.EvalAll(background, dev, text, vars); !errors.Is(err, want) || r != nil {
+				t.Errorf("%q: %v, want %v", text, err, want)
+			}
+		}
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		_, err := matrix.EvalAll(ended, dev, "A", vars)
+		isError(t, err, context.Canceled)
+		_, err = matrix.EvalAll[float32](background, nil, "eye(2)", nil)
+		isError(t, err, gpu.ErrInvalid)
+		results := must[[]matrix.Named[matrix.Any]](t)(matrix.EvalAll[matrix.Any](background, dev, "I = rowindex(2, 1); F = float32(I) / 2; uint8(I)", nil))
+		for i, want := range []matrix.DType{matrix.Int32, matrix.Float32, matrix.Uint8} {
+			if got := results[i].Matrix.DType(); got != want {
+				t.Errorf("%s is %v", results[i].Name, got)
+			}
+			check(t, results[i].Matrix.Close())
+		}
+		check(t, a.Close())
+	})
+}
+
+// FuzzEvalAll wants statements to be results or a typed error.
+func FuzzEvalAll(f *testing.F) {
+	matrices := evalMatrices(f)
+	for _, s := range append([]string{"B = A*A; C = B + 1", "B = A\n-B\n(A)", "B = fill(2, 2, 1)[0]\n;C=B.T"}, hostileTexts...) {
+		if len(s) < 50 {
+			f.Add(s)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if large.MatchString(text) {
+			return
+		}
+		results, err := matrix.EvalAll(background, nil, text, matrices)
+		if err != nil {
+			typedError(t, text, err)
+		}
+		for _, r := range results {
+			check(t, r.Matrix.Close())
 		}
 	})
 }

@@ -167,7 +167,7 @@ func (s *shaping) mulStack() *node {
 
 // rowsOf is rows of an operand, a view of them where it is a matrix.
 func (s *shaping) rowsOf(x *node, first, count int) *node {
-	return sliceOf(x, between(first, first+count), every)
+	return cutNode(s.op, x, first, first+count, 0, x.Cols)
 }
 
 // flat is the elements as a row.

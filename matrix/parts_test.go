@@ -174,3 +174,11 @@ func TestPartsErrors(t *testing.T) {
 		}
 	})
 }
+
+// onDevice runs a test that needs no particular device.
+func onDevice(t *testing.T, run func(dev *gpu.Device)) {
+	t.Helper()
+	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver("cpu")))
+	run(dev)
+	check(t, dev.Close())
+}

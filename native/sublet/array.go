@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -29,36 +28,24 @@ type array struct {
 	change float64 // the largest relative change of an element by a cast
 }
 
-// npyBegin is what every .npy file begins with.
-const npyBegin = "\x93NUMPY"
-
 // readArray reads a file whose header passes a check. With cast its elements become float32.
 func (a *app) readArray(ctx context.Context, path string, cast bool, check func(*array) error) (*array, error) {
-	f, err := a.openArray(ctx, path)
+	f, err := openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if path != standard {
-		defer func() { _ = f.Close() }() // it was only read
-	}
-	st, err := f.Stat()
+	defer func() { _ = f.Close() }() // it was only read
+	size, err := f.size()
 	if err != nil {
 		return nil, err
 	}
-	size := int64(-1)
-	if st.Mode().IsRegular() && path != standard {
-		size = st.Size()
-	}
+	return a.arrayOf(ctx, path, f, size, cast, check)
+}
+
+// arrayOf is readArray of what is open. The size is -1 where it is not known.
+func (a *app) arrayOf(ctx context.Context, path string, f io.Reader, size int64, cast bool, check func(*array) error) (*array, error) {
 	a.progress.enter("reading", size)
-	src := bufio.NewReaderSize(f, 1<<16)
-	if begin, _ := src.Peek(len(npyBegin)); isCSV(path) || path == standard && len(begin) > 0 && string(begin) != npyBegin {
-		x, err := readCSV(ctx, path, src)
-		if err != nil {
-			return nil, err
-		}
-		return x, check(x)
-	}
-	r, err := npy.NewReader(src, size)
+	r, err := npy.NewReader(f, size)
 	if err != nil {
 		if _, known := formatOf(path, "", ""); known == nil {
 			return nil, fmt.Errorf("%w; sublet params get takes an array out of a file of several", inFile(path, err))
@@ -193,17 +180,14 @@ func indices(n int) (list []int) {
 // maxNested is how many elements, and how many rows, --json prints at most.
 const maxNested = 10_000
 
-// nested returns the rows for JSON, as NumPy's tolist does; nil where there are too many. JSON has no NaN and no infinities: they
-// are the texts that JavaScript's Number and Python's float read.
-func nested[T matrix.Elem](rows, cols int, values []T) [][]any {
-	if max(rows, len(values)) > maxNested {
-		return nil
-	}
+// nested returns the rows for JSON, as NumPy's tolist does. JSON has no NaN and no infinities: they are the texts that JavaScript's
+// Number and Python's float read.
+func nested(rows, cols int, at func(i, j int) any) [][]any {
 	all := make([][]any, rows)
 	for i := range all {
 		all[i] = make([]any, cols)
 		for j := range all[i] {
-			all[i][j] = jsonNumber(values[i*cols+j])
+			all[i][j] = jsonNumber(at(i, j))
 		}
 	}
 	return all

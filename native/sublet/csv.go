@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/csv"
@@ -16,70 +17,119 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
-// isCSV reports whether a file's name says that it is text with commas.
-func isCSV(path string) bool { return strings.EqualFold(filepath.Ext(path), ".csv") }
+// npyMagic begins every .npy file.
+const npyMagic = "\x93NUMPY"
 
-// errFormat is the error of files that are not of their format.
-var errFormat = fault.New("ErrFormat", "malformed file")
+// operand reads a file of the task: a .csv by its name, and either from standard input, where the first bytes tell.
+func (t *task) operand(ctx context.Context, path string) (*array, error) {
+	check := func(x *array) error { return t.check(ctx, x) }
+	isCSV := strings.EqualFold(filepath.Ext(path), ".csv")
+	if path != standard && !isCSV {
+		return t.readArray(ctx, path, t.cast, check)
+	}
+	in := &input{File: t.in, ctx: ctx}
+	name := "standard input"
+	if path != standard {
+		var err error
+		if in, err = openInput(ctx, path); err != nil {
+			return nil, err
+		}
+		defer func() { _ = in.Close() }() // it was only read
+		name = path
+	} else if t.in == nil {
+		return nil, cli.Usagef("there is no standard input")
+	}
+	size, err := in.size()
+	if err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(in, 1<<16)
+	if !isCSV {
+		first, err := r.Peek(len(npyMagic))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, inFile(name, err)
+		}
+		if bytes.HasPrefix(first, []byte(npyMagic[:1])) || len(first) == 0 {
+			return t.arrayOf(ctx, name, r, size, t.cast, check)
+		}
+	}
+	return t.readCSV(ctx, name, r, size)
+}
 
-// readCSV reads rows of numbers, all of them as long as the first. A first line in which no field is a number has headings.
-func readCSV(ctx context.Context, path string, r io.Reader) (*array, error) {
+// readCSV reads rows of numbers, one a line.
+func (t *task) readCSV(ctx context.Context, path string, r *bufio.Reader, size int64) (*array, error) {
+	if err := t.open(ctx); err != nil {
+		return nil, err
+	}
+	t.progress.enter("reading", size)
+	if mark, _ := r.Peek(3); string(mark) == "\ufeff" { // what cannot be read is an error below
+		_, _ = r.Discard(3)
+	}
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord, lines.ReuseRecord, lines.TrimLeadingSpace = -1, true, true
 	x := &array{path: path, Header: npy.Header{Type: dtype.Float32}}
-	in := csv.NewReader(r)
-	in.ReuseRecord, in.TrimLeadingSpace, in.FieldsPerRecord = true, true, -1
-	rows, cols := int64(0), 0
+	rows, cols, done := int64(0), -1, int64(0)
 	for first := true; ; first = false {
-		record, err := in.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			x.Shape = []int64{rows, int64(cols)}
-			return x, ctx.Err()
-		case err != nil:
-			return nil, fault.Fail(path, errFormat, err.Error())
-		case rows%4096 == 0 && ctx.Err() != nil:
-			return nil, ctx.Err()
-		case first && headings(record):
+		record, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
+			return nil, fault.Fail(path, file.ErrFormat, fmt.Sprintf("line %d, column %d: %v", wrong.Line, wrong.Column, wrong.Err))
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, inFile(path, err)
+		}
+		line, _ := lines.FieldPos(0)
+		if cols >= 0 && len(record) != cols {
+			return nil, fault.Fail(path, file.ErrFormat, fmt.Sprintf("line %d: %d numbers, and %d in those before", line, len(record), cols))
+		}
+		if cols = len(record); first && t.header {
 			continue
-		case rows > 0 && len(record) != cols:
-			line, _ := in.FieldPos(0)
-			return nil, fault.Fail(path, errFormat, fmt.Sprintf("line %d has %d numbers, the first row has %d", line, len(record), cols))
 		}
-		rows, cols = rows+1, len(record)
-		for k, field := range record {
-			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-			if err != nil && !math.IsInf(v, 0) || err == nil && math.IsInf(float64(float32(v)), 0) && !math.IsInf(v, 0) {
-				line, _ := in.FieldPos(k)
-				return nil, fault.Fail(path, errFormat, fmt.Sprintf("line %d: %q is no number of float32", line, field))
-			}
-			x.data = binary.LittleEndian.AppendUint32(x.data, math.Float32bits(float32(v)))
+		if err := x.appendCSV(lines, record, first); err != nil {
+			return nil, err
 		}
+		rows++
+		if largest := t.dev.Info().Limits.MaxBufferSize; uint64(len(x.data)) > largest {
+			return nil, fault.Fail(path, gpu.ErrLimit, fmt.Sprintf("line %d: the largest buffer has %d bytes", line, largest))
+		}
+		t.progress.add(lines.InputOffset() - done)
+		done = lines.InputOffset()
 	}
+	if cols < 0 {
+		return nil, fault.Fail(path, file.ErrFormat, "no numbers")
+	}
+	x.Shape = []int64{rows, int64(cols)}
+	return x, t.check(ctx, x)
 }
 
-func headings(record []string) bool {
-	for _, field := range record {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 64); err == nil {
-			return false
+// appendCSV adds the numbers of a line.
+func (x *array) appendCSV(lines *csv.Reader, record []string, first bool) error {
+	for i, text := range record {
+		line, column := lines.FieldPos(i)
+		place := fmt.Sprintf("line %d, column %d: ", line, column)
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		f := float32(v)
+		switch {
+		case errors.Is(err, strconv.ErrRange) || math.IsInf(float64(f), 0) && !math.IsInf(v, 0):
+			return fault.Fail(x.path, errOverflow, fmt.Sprintf("%s%.40s does not fit float32", place, text))
+		case err != nil && first:
+			return fault.Fail(x.path, file.ErrFormat, fmt.Sprintf("%s%.40q is no number; --header skips a first line of names", place, text))
+		case err != nil:
+			return fault.Fail(x.path, file.ErrFormat, fmt.Sprintf("%s%.40q is no number", place, text))
 		}
-	}
-	return len(record) > 0
-}
-
-// writeCSV writes rows of numbers.
-func writeCSV[T number](w io.Writer, rows, cols int, values []T) error {
-	out := bufio.NewWriter(w)
-	for i := range rows {
-		for j := range cols {
-			if j > 0 {
-				_ = out.WriteByte(',') // Flush tells
-			}
-			_, _ = fmt.Fprint(out, values[i*cols+j])
+		if change := math.Abs(float64(f)-v) / math.Abs(v); change > x.change { // not so for NaN
+			x.change = change
 		}
-		_ = out.WriteByte('\n')
+		x.data = binary.LittleEndian.AppendUint32(x.data, math.Float32bits(f))
 	}
-	return out.Flush()
+	return nil
 }

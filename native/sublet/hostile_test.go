@@ -141,7 +141,7 @@ func hostileFolder(t testing.TB) (folder string, names []string) {
 var words = []string{
 	"info", "mul", "eval", "params", "run", "list", "get", "convert", "verify", "--json", "--cast", "--driver", "cpu", "cogent", "nodriver",
 	"--adapter", "--timeout", "1ns", "20s", "-1s", "-i", "A=a.npy", "B=d.npy", "A=cut.npy", "A=", "=", "A==a.npy", "E=empty.npy", "-o", "-", "out.npy",
-	"out.params", "out.npz", "out.safetensors", ".", "..", "/dev/null", "/dev/full", "nowhere/out.npy", "A*A", "A", "A*T(A)+B", "fill(1<<60,1,1)",
+	"out.params", "out.npz", "out.safetensors", ".", "..", "/dev/null", "/dev/full", "nowhere/out.npy", "A*A", "A", "A*T(A)+B", "fill(1<<60,1,1)", "-A", "--A", "B = A; B[0]", "out.csv", "A=-", "B=out.npy", "--header",
 	"((((((", strings.Repeat("(", 5000), strings.Repeat("A+", 5000), "\xff\xfe", "\x1b[31m", "", " ", "--", "--help", "--version", "help", "completion", "bash",
 	"-g", "8", "0", "2147483647", "4x2", "65535x65535x65535", "-l", "--offset", "9223372036854775807", "--calls", "--repeat", "2", "-3", "--pipeline",
 	"--devices", "0", "0,0", "7", "all", "1,2,3", "-a", "a=u.npy", "a=8xuint32", "a=8xuint32:write", "a=2147483647x2147483647xfloat32", "a=8xuint32:e=999999999",

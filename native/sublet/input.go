@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 )
 
@@ -22,12 +23,14 @@ func openInput(ctx context.Context, path string) (*input, error) {
 	return &input{f, ctx}, nil
 }
 
-// openArray opens a file, or standard input.
-func (a *app) openArray(ctx context.Context, path string) (*input, error) {
-	if path == standard && a.in != nil {
-		return &input{a.in, ctx}, nil
+// size returns how many bytes are left of a file, -1 for what is none.
+func (in *input) size() (int64, error) {
+	st, err := in.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return -1, err
 	}
-	return openInput(ctx, path)
+	at, err := in.Seek(0, io.SeekCurrent)
+	return max(st.Size()-at, 0), err
 }
 
 // Read reads into memory of its own where it might be left behind.

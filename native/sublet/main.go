@@ -34,7 +34,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	quietDrivers()
 	a := &app{in: stdin, out: stdout, err: stderr, progress: newProgress(stderr)}
 	defer a.close()
-	err := cli.Execute(a.root(), minusFirst(args), stdout, stderr)
+	args = expressionLast(args)
+	err := cli.Execute(a.root(), args, stdout, stderr)
 	a.progress.stop()
 	if err == nil {
 		return 0

@@ -381,7 +381,7 @@ func TestUsage(t *testing.T) {
 		"mul --bogus":      "usage: sublet mul A.npy B.npy",
 		"params list":      "usage: sublet params list FILE",
 		"run f.wgsl -g 10": "-a is missing",
-		"eval -i A=a.npy":  "usage: sublet eval EXPR",
+		"eval":             "usage: sublet eval EXPR",
 		"mull":             "mul; see sublet --help",
 		"params delete":    "see sublet params --help",
 	} {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// results are what a text gives, of types that are known when it ran.
+type results []matrix.Named[matrix.Any]
+
+func (r results) close() {
+	for _, one := range r {
+		_ = one.Matrix.Close() // it was read
+	}
+}
+
+// perform does a task whose files were read: it writes the results to outs, or prints the last one where there are none.
+func (t *task) perform(ctx context.Context, outs []io.Writer) error {
+	vars, r, err := t.matrices()
+	if err != nil {
+		return err
+	}
+	t.progress.enter("computing", 0)
+	start := time.Now()
+	all, err := t.evaluate(ctx, vars)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	last := all[len(all)-1].Matrix
+	if err := last.Sync(ctx); err != nil {
+		return err
+	}
+	spent := time.Since(start)
+	r.Rows, r.Cols = last.Dims()
+	r.DType = last.DType().String()
+	var show func(io.Writer) error
+	for i, o := range t.outputs {
+		m := last
+		if o.name != "" {
+			at := slices.IndexFunc(all, func(n matrix.Named[matrix.Any]) bool { return n.Name == o.name })
+			if at < 0 {
+				return fault.Fail("-o "+o.name, matrix.ErrName, "no statement gives a result of that name")
+			}
+			m = all[at].Matrix
+			rows, cols := m.Dims()
+			r.Written = append(r.Written, namedResult{o.name, rows, cols, m.DType().String(), o.value})
+		}
+		if err := t.write(ctx, outs[i], o.value, m, &spent); err != nil {
+			return err
+		}
+	}
+	if len(outs) == 0 {
+		if show, err = printed(ctx, last, &r, &spent); err != nil {
+			return err
+		}
+	}
+	stats, info := t.dev.Stats(), t.dev.Info()
+	r.Adapter, r.Driver, r.Seconds = info.Name, info.Driver, spent.Seconds()
+	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
+	return t.report(r, func(w io.Writer) error { return r.print(w, show) })
+}
+
+// matrices makes those of the files.
+func (t *task) matrices() (vars map[string]*matrix.Dense[matrix.Any], r result, err error) {
+	vars = map[string]*matrix.Dense[matrix.Any]{}
+	if t.cast {
+		r.Change = new(float64)
+	}
+	for i, x := range t.operands {
+		rows, cols, err := x.dims()
+		if err == nil {
+			options := matrix.Options{ColMajor: x.Fortran, Type: elementTypes[x.Type]}
+			vars[t.inputs[i].name], err = matrix.FromBuffer[matrix.Any](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, options)
+		}
+		if err != nil {
+			return nil, r, inFile(x.path, err)
+		}
+		if t.cast {
+			*r.Change = max(*r.Change, x.change)
+		}
+	}
+	return vars, r, nil
+}
+
+// print writes the report as text, behind what show prints.
+func (r *result) print(w io.Writer, show func(io.Writer) error) error {
+	if show != nil {
+		if err := show(w); err != nil {
+			return err
+		}
+	}
+	for _, one := range r.Written {
+		if _, err := fmt.Fprintf(w, "%s: %dx%d %s in %s\n", one.Name, one.Rows, one.Cols, one.DType, one.File); err != nil {
+			return err
+		}
+	}
+	cast := ""
+	if r.Change != nil {
+		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
+	}
+	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
+		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
+	return err
+}
+
+// plainProduct is a text that is the product of two matrices.
+var plainProduct = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*[*@]\s*([A-Za-z_]\w*)\s*$`)
+
+// longProduct is how many multiplications are long enough for the progress to be shown.
+var longProduct = 1e11
+
+// evaluate runs the text. A long product of two matrices is computed in blocks of rows, to tell how far it is.
+func (t *task) evaluate(ctx context.Context, vars map[string]*matrix.Dense[matrix.Any]) (results, error) {
+	if names := plainProduct.FindStringSubmatch(t.expr); names != nil {
+		a, b := vars[names[1]], vars[names[2]]
+		if a != nil && b != nil {
+			m, k := a.Dims()
+			rows, n := b.Dims()
+			if k == rows && float64(m)*float64(k)*float64(n) >= longProduct {
+				c, err := t.product(ctx, a, b)
+				return results{{Matrix: c}}, err
+			}
+		}
+	}
+	return matrix.EvalAll(ctx, t.dev, t.expr, vars)
+}
+
+// product is a*b, in blocks of rows.
+func (t *task) product(ctx context.Context, a, b *matrix.Dense[matrix.Any]) (*matrix.Dense[matrix.Any], error) {
+	const parts = 32
+	rows, inner := a.Dims()
+	_, cols := b.Dims()
+	c, err := matrix.New[matrix.Any](t.dev, rows, cols, matrix.Options{Type: a.DType()})
+	if err != nil {
+		return nil, err
+	}
+	t.progress.enter("computing", int64(rows))
+	step := max((rows+parts-1)/parts, min(rows, 64)) // blocks of fewer rows leave a device idle
+	for i := 0; i < rows; i += step {
+		k := min(i+step, rows)
+		part, of := c.Slice(i, k, 0, cols), a.Slice(i, k, 0, inner)
+		err := part.AssignContext(ctx, matrix.Mul(of, b))
+		if err == nil {
+			err = c.Sync(ctx)
+		}
+		_, _ = part.Close(), of.Close() // views
+		if err != nil {
+			_ = c.Close() // nothing reads it
+			return nil, err
+		}
+		t.progress.add(int64(k - i))
+	}
+	return c, nil
+}

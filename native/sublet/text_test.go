@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
+)
+
+// TestLeadingMinus gives expressions that begin with a minus as people type them, anywhere among the flags.
+func TestLeadingMinus(t *testing.T) {
+	a := "A=" + floats(t, 1, 2, 3, 4)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"  -3  -4\n", []string{"eval", "-A", "-i", a}},
+		{"  -3  -4\n", []string{"eval", "-i", a, "-A"}},
+		{"  -3  -4\n", []string{"--driver", "cpu", "eval", "--input", a, "-1*A"}},
+		{"  -2  -3\n", []string{"eval", "-(A) + 1", "-i", a, "--timeout=1m"}},
+		{"  -3  -4\n", []string{"eval", "-i", a, "--", "-A"}},
+		{"  3  4\n", []string{"eval", "--A", "-i" + a}},
+		{"  0\n", []string{"eval", "-imag*0", "-i", "imag=" + floats(t, 1, 1, 1)}},
+	} {
+		if got := must(t, append([]string{"--driver=cpu"}, c.args...)...); !strings.HasPrefix(strings.ReplaceAll(got, "-0", "0"), c.want) && !strings.HasPrefix(got, "  -0") {
+			t.Errorf("%q printed %q, want %q", c.args, got, c.want)
+		}
+	}
+	fails(t, map[string]failing{
+		"unknown flag":    {"ErrUsage", []string{"eval", "A", "-i", a, "--fast"}},
+		"two expressions": {"ErrUsage", []string{"eval", "A", "-A", "-i", a}},
+		"no value":        {"ErrUsage", []string{"eval", "-A", "-i"}},
+	})
+}
+
+// TestNoMatrices evaluates what needs no file.
+func TestNoMatrices(t *testing.T) {
+	for _, d := range drivers {
+		for text, want := range map[string]string{
+			"fill(2,2,1)": "  1  1\n  1  1\n2x2 float32", "eye(3)*2": "  2  0  0\n  0  2  0\n  0  0  2\n3x3 float32", "arange(4)": "  0  1  2  3\n1x4 float32",
+			"int8(arange(3))": "  0  1  2\n1x3 int8", "-1 + 2*3": "  5\n1x1 float32", "bool(arange(2))": "  false  true\n1x2 bool",
+		} {
+			if got := must(t, "eval", text, "--driver", d); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s printed %q, want %q", d, text, got, want)
+			}
+		}
+	}
+}
+
+// TestStatements writes several results.
+func TestStatements(t *testing.T) {
+	a := "A=" + floats(t, 2, 2, 1, 2, 3, 4)
+	dir := t.TempDir()
+	b, c := filepath.Join(dir, "b.npy"), filepath.Join(dir, "c.npy")
+	for _, d := range drivers {
+		text := must(t, "eval", "B = A*A\nC = B + 1", "-i", a, "-o", "B="+b, "-o", "C="+c, "--driver", d)
+		if !strings.HasPrefix(text, "B: 2x2 float32 in "+b+"\nC: 2x2 float32 in "+c+"\n2x2 float32 in ") || !strings.Contains(text, "dispatches: 2,") {
+			t.Errorf("%s: printed %q", d, text)
+		}
+		for path, want := range map[string][]float32{b: {7, 10, 15, 22}, c: {8, 11, 16, 23}} {
+			if _, v := read[float32](t, path); !slices.Equal(v, want) {
+				t.Errorf("%s: %s has %v", d, path, v)
+			}
+		}
+		must(t, "eval", "B = A*A; B % 2; argmaxrows(A)", "-i", a, "-o", c, "--driver", d)
+		if h, v := read[int32](t, c); h.Type != dtype.Int32 || !slices.Equal(v, []int32{1, 1}) {
+			t.Errorf("%s: %v %v", d, h, v)
+		}
+	}
+	var r result
+	if err := json.Unmarshal([]byte(must(t, "eval", "B = A*A; B[0]", "-i", a, "-o", "B="+b, "--json")), &r); err != nil || len(r.Written) != 1 || r.Written[0].Rows != 2 || r.Rows != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	fails(t, map[string]failing{
+		"no such name":   {"ErrName", []string{"eval", "B = A", "-i", a, "-o", "C=" + c}},
+		"two last ones":  {"ErrUsage", []string{"eval", "B = A", "-i", a, "-o", b, "-o", c}},
+		"one file twice": {"ErrUsage", []string{"eval", "B = A; C = A", "-i", a, "-o", "B=" + b, "-o", "C=" + b}},
+		"name twice":     {"ErrSyntax", []string{"eval", "A = 1", "-i", a}},
+		"no file":        {"ErrUsage", []string{"eval", "A", "-i", a, "-o", "B="}},
+		"comment":        {"ErrSyntax", []string{"eval", "A // 2", "-i", a}},
+		"near miss":      {"ErrName", []string{"eval", "mean_cols(A)", "-i", a}},
+		"out of range":   {"ErrIndex", []string{"eval", "A[5]", "-i", a}},
+	})
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestCSV reads and writes lines of numbers.
+func TestCSV(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, data string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	a := put("a.csv", "\ufeff1, 2.5,-3e-2\r\n\"4\",nan,-inf\n")
+	out := filepath.Join(dir, "out.CSV")
+	must(t, "eval", "A", "-i", "A="+a, "-o", out, "--driver", "cpu")
+	if got := slurp(t, out); got != "1,2.5,-0.03\n4,NaN,-Inf\n" {
+		t.Errorf("%q", got)
+	}
+	must(t, "eval", "A == A", "-i", "A="+out, "-o", filepath.Join(dir, "o.npy"), "--driver", "cpu")
+	if h, v := read[float32](t, filepath.Join(dir, "o.npy")); !slices.Equal(h.Shape, []int64{2, 3}) || !slices.Equal(v, []float32{1, 1, 1, 1, 0, 1}) {
+		t.Errorf("%v %v", h, v)
+	}
+	must(t, "eval", "bool(A - 1)", "-i", "A="+put("named.csv", "x,y\n1,2\n"), "--header", "-o", out, "--driver", "cpu")
+	if got := slurp(t, out); got != "0,1\n" {
+		t.Errorf("%q", got)
+	}
+	must(t, "mul", a, put("b.csv", "1\n0\n0\n"), "-o", out, "--driver", "cpu")
+	if got := slurp(t, out); got != "1\nNaN\n" {
+		t.Errorf("%q", got)
+	}
+	if got := must(t, "eval", "A", "-i", "A="+put("d.csv", "0.1\n"), "--cast"); !strings.Contains(got, "by --cast: 1.49e-08") {
+		t.Errorf("%q", got)
+	}
+	fails(t, map[string]failing{
+		"header":    {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("h.csv", "x,y\n1,2\n")}},
+		"ragged":    {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("r.csv", "1,2\n3\n")}},
+		"no number": {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("n.csv", "1,2\n3,four\n")}},
+		"missing":   {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("m.csv", "1,\n")}},
+		"quotes":    {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("q.csv", "1,\"2\n")}},
+		"empty":     {"ErrFormat", []string{"eval", "A", "-i", "A=" + put("e.csv", "")}},
+		"too large": {"ErrOverflow", []string{"eval", "A", "-i", "A=" + put("l.csv", "1e39\n")}},
+		"huge":      {"ErrOverflow", []string{"eval", "A", "-i", "A=" + put("g.csv", "1e999\n")}},
+		"none":      {"ErrNotExist", []string{"eval", "A", "-i", "A=" + filepath.Join(dir, "none.csv")}},
+	})
+	for name, want := range map[string]string{"r.csv": "line 2", "n.csv": "line 2, column 3", "h.csv": "--header"} {
+		if o := sublet("eval", "A", "-i", "A="+filepath.Join(dir, name)); !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: %q does not say %q", name, o.stderr, want)
+		}
+	}
+}
+
+// TestEvalStandardInput reads either format from a pipe.
+func TestEvalStandardInput(t *testing.T) {
+	a := floats(t, 2, 2, 1, 2, 3, 4)
+	for _, data := range []string{slurp(t, a), "1,2\n3,4\n"} {
+		o := subletFrom(pipe(t, data), "eval", "-A", "-i", "A=-", "--driver", "cpu")
+		if o.status != 0 || !strings.HasPrefix(o.stdout, "  -1  -2\n  -3  -4\n") {
+			t.Errorf("%+v", o)
+		}
+	}
+	if o := subletFrom(opened(t, a), "eval", "A*B", "-i", "A=-", "-i", "B="+a, "-o", "-", "--driver", "cpu"); o.status != 0 || !strings.HasPrefix(o.stdout, npyMagic) {
+		t.Errorf("%+v", o)
+	}
+	for _, data := range []string{"", "\x93NUM", "PK\x03\x04", "hello\n"} {
+		if o := subletFrom(pipe(t, data), "eval", "A", "-i", "A=-", "--driver", "cpu"); o.status != 1 || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "standard input") {
+			t.Errorf("%q: %+v", data, o)
+		}
+	}
+	fails(t, map[string]failing{
+		"twice": {"ErrUsage", []string{"eval", "A+B", "-i", "A=-", "-i", "B=-"}},
+		"none":  {"ErrUsage", []string{"eval", "A", "-i", "A=-"}},
+	})
+}
+
+func plus[T npy.Elem](t *testing.T, typ dtype.Type, v, want []T) {
+	t.Helper()
+	in := save(t, npy.Header{Type: typ, Shape: []int64{int64(len(v))}}, v)
+	for _, d := range drivers {
+		out := filepath.Join(t.TempDir(), "out.npy")
+		must(t, "eval", "A + 1", "-i", "A="+in, "-o", out, "--driver", d)
+		if h, got := read[T](t, out); h.Type != typ || !slices.Equal(got, want) {
+			t.Errorf("%s: %v %v, want %v", d, h, got, want)
+		}
+	}
+}
+
+// TestNarrowTypes reads and writes elements of fewer than 32 bits as they are.
+func TestNarrowTypes(t *testing.T) {
+	plus(t, dtype.Int8, []int8{-128, 0, 127}, []int8{-127, 1, -128})
+	plus(t, dtype.Uint8, []uint8{0, 254, 255}, []uint8{1, 255, 0})
+	plus(t, dtype.Int16, []int16{-5, math.MaxInt16}, []int16{-4, math.MinInt16})
+	plus(t, dtype.Uint16, []uint16{7, math.MaxUint16}, []uint16{8, 0})
+	plus(t, dtype.Bool8, []uint8{0, 1, 1}, []uint8{1, 1, 1})
+	for _, typ := range []dtype.Type{dtype.Int64, dtype.Uint64} {
+		in := save(t, npy.Header{Type: typ, Shape: []int64{1}}, []uint64{1}[:1:1])
+		if o := sublet("eval", "A", "-i", "A="+in); o.status != 1 || !strings.Contains(o.stderr, "--cast converts to float32") {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// TestBlocks writes results of several blocks, and computes a product in several.
+func TestBlocks(t *testing.T) {
+	defer func(b int, p float64) { blockBytes, longProduct = b, p }(blockBytes, longProduct)
+	v := make([]float32, 200*3)
+	for i := range v {
+		v[i] = float32(i)
+	}
+	a, out := floats(t, 200, 3, v...), filepath.Join(t.TempDir(), "out.npy")
+	unit := floats(t, 3, 3, 2, 0, 0, 0, 2, 0, 0, 0, 2)
+	for i := range v {
+		v[i] *= 2
+	}
+	for _, blockBytes = range []int{1, 100, 1 << 20} {
+		for _, longProduct = range []float64{0, 1e11} {
+			for _, d := range drivers {
+				must(t, "mul", a, unit, "-o", out, "--driver", d)
+				if h, got := read[float32](t, out); !slices.Equal(h.Shape, []int64{200, 3}) || !slices.Equal(got, v) {
+					t.Errorf("%s, blocks of %d: %v", d, blockBytes, h)
+				}
+			}
+		}
+		text := must(t, "eval", "A @ U", "-i", "A="+a, "-i", "U="+unit, "--driver", "cpu")
+		if lines := strings.Split(text, "\n"); len(lines) != 13 || strings.Join(strings.Fields(lines[10]), " ") != "1194 1196 1198" {
+			t.Errorf("blocks of %d: %q", blockBytes, text)
+		}
+	}
+	must(t, "eval", "E*T(E)", "-i", "E="+floats(t, 0, 3), "-o", out)
+	if h, _ := read[float32](t, out); !slices.Equal(h.Shape, []int64{0, 0}) {
+		t.Errorf("%v", h)
+	}
+}
