@@ -273,14 +273,16 @@ func ranged(at [3]int, given [3]bool, length int) (of span, problem string) {
 }
 
 // rangeText is first:last:step as it was written.
-func rangeText(at [3]int, given [3]bool) (text string) {
-	for k, v := range at {
-		if k > 0 && (k < 2 || given[2]) {
-			text += ":"
+func rangeText(at [3]int, given [3]bool) string {
+	part := func(k int) string {
+		if !given[k] {
+			return ""
 		}
-		if given[k] {
-			text += itoa(v)
-		}
+		return itoa(at[k])
+	}
+	text := part(0) + ":" + part(1)
+	if given[2] {
+		text += ":" + part(2)
 	}
 	return text
 }

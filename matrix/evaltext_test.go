@@ -117,7 +117,7 @@ func TestEvalAll(t *testing.T) {
 			"B = A\n(B + 1)[0]":                           {"B": {1, 2, 3, 4}, "": {2, 3}},
 			"E = eye(2)\nF = fill(1, 2, 3) * E; G = F[0]": {"E": {1, 0, 0, 1}, "F": {3, 3}, "G": {3, 3}},
 			"exp = A + 1; exp == 2":                       {"exp": {2, 3, 4, 5}, "": {1, 0, 0, 0}},
-			"n = 2 + 1; arange(n)[n - 1] * n":             {"n": {3}, "": {6}},
+			"n = 2 + 1; arange(n)[0, n - 1] * n":          {"n": {3}, "": {6}},
 		} {
 			results, err := matrix.EvalAll(background, dev, text, vars)
 			if err != nil || len(results) != len(want) {

@@ -24,9 +24,9 @@ func (s *shaping) slice() *node {
 	return s.gather(a, s.plus(rows, i), s.plus(cols, j))
 }
 
-// vector is an operand of numbers as a column or a row, as many as count.
-func (s *shaping) vector(at int, column bool, count int) *node {
-	v := s.labels(at)
+// vector is the second operand, of numbers, as a column or a row, as many as count.
+func (s *shaping) vector(column bool, count int) *node {
+	v := s.labels(1)
 	if v.Err == nil && (v.Rows == 1) == column && (v.Rows != 1 || v.Cols != 1) {
 		v = expr.NewTranspose(s.op, v)
 	}
@@ -35,7 +35,7 @@ func (s *shaping) vector(at int, column bool, count int) *node {
 		length, other = other, length
 	}
 	if v.Err == nil && (other != 1 || length != count) {
-		s.err = expr.ShapeError(s.op, s.args[at].Shape(), s.args[len(s.args)-1].Shape())
+		s.err = expr.ShapeError(s.op, s.args[1].Shape(), s.args[len(s.args)-1].Shape())
 	}
 	return v
 }
@@ -52,7 +52,7 @@ func (s *shaping) same(cols bool) bool {
 // putRows finds the last number that names each row.
 func (s *shaping) putRows() *node {
 	a, b := s.args[0], s.args[2]
-	numbers := s.vector(1, false, b.Rows)
+	numbers := s.vector(false, b.Rows)
 	if !s.same(true) || b.Rows == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
@@ -64,7 +64,7 @@ func (s *shaping) putRows() *node {
 
 func (s *shaping) putCols() *node {
 	a, b := s.args[0], s.args[2]
-	numbers := s.vector(1, true, b.Cols)
+	numbers := s.vector(true, b.Cols)
 	if !s.same(false) || b.Cols == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
@@ -77,7 +77,7 @@ func (s *shaping) putCols() *node {
 // addToRows multiplies by a matrix of which each column has 1 where its number is.
 func (s *shaping) addToRows() *node {
 	a, b := s.args[0], s.args[2]
-	numbers := s.vector(1, false, b.Rows)
+	numbers := s.vector(false, b.Rows)
 	if !s.same(true) || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
@@ -88,7 +88,7 @@ func (s *shaping) addToRows() *node {
 
 func (s *shaping) addToCols() *node {
 	a, b := s.args[0], s.args[2]
-	numbers := s.vector(1, true, b.Cols)
+	numbers := s.vector(true, b.Cols)
 	if !s.same(false) || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
