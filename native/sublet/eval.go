@@ -78,7 +78,8 @@ lines or have semicolons between them; a later one may use the names of those be
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy
   sublet eval 'S = X*X.T; N = S / sum(S)' -i X=x.csv -o S=s.npy -o N=n.csv
-  sublet eval 'eye(3)*2'`,
+  sublet eval 'eye(3)*2'
+  sublet eval --explain plan 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if t.expr = args[0]; t.expr == "" {
@@ -95,6 +96,13 @@ lines or have semicolons between them; a later one may use the names of those be
 		}
 		t.inputs = append(t.inputs, in)
 		return err
+	})
+	c.Flags().Func("explain", "print how one expression is computed: `plan` lists the kernels, wgsl their sources, too", func(s string) error {
+		if s != "plan" && s != "wgsl" {
+			return errors.New("want plan or wgsl")
+		}
+		t.explain = s
+		return nil
 	})
 	c.Flags().FuncP("output", "o", "`FILE` to write the last result to, or NAME=FILE for another; - is standard output", t.addOutput)
 	t.flags(c)
@@ -127,6 +135,7 @@ type task struct {
 	output       string  // of mul
 	outputs      []named // the name "" is the last result. None prints it
 	cast, header bool
+	explain      string // "plan" or "wgsl": how it is computed is printed, and nothing is computed
 
 	dev      *gpu.Device
 	operands []*array // of the inputs

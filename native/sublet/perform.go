@@ -31,6 +31,9 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if t.explain != "" {
+		return t.explained(ctx, vars)
+	}
 	t.progress.enter("computing", 0)
 	start := time.Now()
 	all, err := t.evaluate(ctx, vars)

@@ -224,3 +224,22 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 }
+
+// TestExplain prints plans.
+func TestExplain(t *testing.T) {
+	a := floats(t, 2, 2, 1, 2, 3, 4)
+	if text := must(t, "eval", "--explain", "plan", "tanh(A*A + 1)", "-i", "A="+a, "--driver", "cpu"); !strings.HasPrefix(text, "1: product/") ||
+		!strings.Contains(text, "kernels: 1, ") {
+		t.Errorf("%q", text)
+	}
+	if text := must(t, "eval", "--explain=wgsl", "A + eye(2)", "-i", "A="+a, "--driver", "cpu"); !strings.Contains(text, "fn main(") {
+		t.Errorf("%q", text)
+	}
+	if text := must(t, "eval", "--explain", "plan", "eye(2)", "--driver", "cpu", "--json"); !strings.Contains(text, `"bytes_written":16`) {
+		t.Errorf("%q", text)
+	}
+	fails(t, map[string]failing{
+		"another":   {"ErrUsage", []string{"eval", "--explain", "all", "A", "-i", "A=" + a}},
+		"malformed": {"ErrSyntax", []string{"eval", "--explain", "plan", "A; A", "-i", "A=" + a}},
+	})
+}

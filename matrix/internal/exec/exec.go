@@ -180,3 +180,12 @@ func (x *Executor) prepare(s *plan.Step) {
 		_ = k.Close() // never fails
 	}
 }
+
+// Explain plans the computation of n into a new matrix, as it is computed when nothing is compiled ahead.
+func (x *Executor) Explain(ctx context.Context, n *expr.Node) (p *plan.Plan, err error) {
+	err = x.During(ctx, func(r *Run) error {
+		p, err = r.explained(n)
+		return err
+	})
+	return p, err
+}

@@ -329,3 +329,17 @@ func (t *tree) leaf(n *expr.Node) error {
 	t.operands[t.nodes[n]] = t.operand(d)
 	return nil
 }
+
+// explained plans the computation of a node into memory that there is not.
+func (r *Run) explained(n *expr.Node) (*plan.Plan, error) {
+	r.forget()
+	to := r.operand(Dense{Layout: expr.Layout{Rows: n.Rows, Cols: n.Cols, Stride: n.Cols}, Type: n.Type})
+	r.memories[to.Mem].Size = n.Rows * n.Cols * n.Type.Size()
+	if err := r.node(n); err != nil {
+		return nil, err
+	}
+	return plan.New(plan.Input{
+		Device: r.x.info, Root: n, To: to, Memories: slices.Clone(r.memories), Numbers: r.numbers,
+		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
+	})
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestExplain compares plans with what is launched: fusion can be seen.
+func TestExplain(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a, b := owned(t, dev, 8, 8, random(newRand(1), 64)...), owned(t, dev, 8, 8, random(newRand(2), 64)...)
+		bias := owned(t, dev, 1, 8, random(newRand(3), 8)...)
+		vars := map[string]*dense{"A": a, "B": b, "bias": bias}
+		for text, launches := range map[string]int{
+			"exp(-abs(sin(A)*2 + B/3 - bias)) + max(A, B)*0.5 + tanh(A)**2": 1, "tanh(A*B + bias)": 1, "sum((A-B)%(A-B))": 2, "softmax(A)": 1,
+			"varcols(A)": 1, "A": 1, "eye(8) + A": 1, "int32(A) - int32(B)": 1,
+		} {
+			if dev.Info().Driver == "cpu" && strings.HasPrefix(text, "sum(") {
+				launches = 1
+			}
+			e := matrix.Eval(text, vars)
+			p := must[*matrix.Plan](t)(e.Explain(background))
+			if len(p.Launches) > launches {
+				t.Errorf("%s takes %d launches, want %d:\n%s", text, len(p.Launches), launches, p)
+			}
+			if strings.HasPrefix(text, "int32") {
+				continue
+			}
+			before := dev.Stats().Dispatches
+			m := must[*dense](t)(e.Eval())
+			if n := dev.Stats().Dispatches - before; n != uint64(len(p.Launches)) {
+				t.Errorf("%s took %d launches, the plan says %d", text, n, len(p.Launches))
+			}
+			check(t, m.Close())
+			for _, l := range p.Launches {
+				if l.BytesWritten == 0 || !strings.Contains(l.WGSL, "fn main") || l.Kernel == "" {
+					t.Errorf("%s: launch %+v", text, l)
+				}
+			}
+		}
+		p := must[*matrix.Plan](t)(matrix.Eval("solve(A, B)", vars).Explain(background))
+		if p.Temporaries == 0 || p.TemporaryBytes == 0 || strings.Count(p.String(), "\n") != len(p.Launches) {
+			t.Errorf("%s", p)
+		}
+		for what, c := range map[string]struct {
+			e    *matrix.Expr[float32]
+			want error
+		}{
+			"nowhere": {matrix.Fill[float32](1, 1, 1), gpu.ErrInvalid}, "wrong": {matrix.Eval("A +", vars), matrix.ErrSyntax},
+		} {
+			if _, err := c.e.Explain(background); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		_, err := matrix.Eval("A", vars).Explain(ended)
+		isError(t, err, context.Canceled)
+		if (*matrix.Plan)(nil).String() == "" {
+			t.Error("no plan has no text")
+		}
+		check(t, errors.Join(a.Close(), b.Close(), bias.Close()))
+	})
+}
