@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -70,8 +71,14 @@ func product(factors ...mat.Matrix) mat.Matrix {
 	return out
 }
 
-// factorSizes are those of square matrices: around the sizes of blocks.
-var factorSizes = []int{1, 2, 3, 5, 17, 31, 32, 33, 64, 65, 100}
+// factorSizes are those of square matrices: around the sizes of blocks, and large ones in long tests.
+var factorSizes = func() []int {
+	sizes := []int{1, 2, 3, 5, 17, 32, 33, 65}
+	if devtest.Long() {
+		sizes = append(sizes, 31, 64, 100, 257, 512)
+	}
+	return sizes
+}()
 
 // sampled is a random matrix, in one of the forms by turns, or the transpose of one.
 func sampled(t testing.TB, dev *gpu.Device, rng *rand.Rand, turn, rows, cols int) (matrix.Operand[float32], *mat.Dense) {
@@ -232,7 +239,14 @@ func TestEigen(t *testing.T) {
 				}
 			}
 			a, _ := wrapped(t, dev, forms[turn%len(forms)], n, n, values)
-			v, lambda := wide(t, dev, what, matrix.Eigenvectors[float32](a)), wide(t, dev, what, matrix.Eigenvalues[float32](a)).RawMatrix().Data
+			var own matrix.EigenSym[float32]
+			check(t, own.Factorize(t.Context(), a))
+			v, lambda := wide(t, dev, what, own.Vectors()), own.Values()
+			check(t, own.Close())
+			if n < 6 { // as expressions, each of which decomposes anew
+				residual(t, what, wide(t, dev, what, matrix.Eigenvectors[float32](a)), v, 1, 0)
+				residual(t, what, wide(t, dev, what, matrix.Eigenvalues[float32](a)), mat.NewDense(1, n, lambda), 1, 0)
+			}
 			residual(t, what, product(v, mat.NewDiagDense(n, lambda)), product(ref, v), mat.Norm(ref, 2), float64(2*n+16))
 			orthonormal(t, what, v, float64(2*n+16))
 			if !slices.IsSorted(lambda) {
@@ -249,16 +263,29 @@ func TestSVD(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(47)
 		for turn, n := range []int{1, 2, 3, 5, 17, 33, 65} {
-			for _, cols := range []int{n, n + 3, max(n/2, 1)} {
+			for _, cols := range []int{n, n + 3, max(n/2, 1)}[:3-2*(n/65)] {
 				what := fmt.Sprintf("SVD of %dx%d", n, cols)
 				a, ref := sampled(t, dev, rng, turn, n, cols)
-				u, s, v := wide(t, dev, what, matrix.LeftVectors(a)), wide(t, dev, what, matrix.SingularValues(a)).RawMatrix().Data, wide(t, dev, what, matrix.RightVectors(a))
+				var own matrix.SVD[float32]
+				check(t, own.Factorize(t.Context(), a))
+				u, s, v := wide(t, dev, what, own.U()), own.Values(), wide(t, dev, what, own.V())
+				check(t, own.Close())
 				residual(t, what, product(u, mat.NewDiagDense(len(s), s), v.T()), ref, mat.Norm(ref, 2), float64(4*n+16))
 				orthonormal(t, what, u, float64(2*n+16))
 				orthonormal(t, what, v, float64(2*n+16))
 				var svd mat.SVD
 				svd.Factorize(ref, mat.SVDNone)
 				residual(t, what+": values", mat.NewDense(1, len(s), s), mat.NewDense(1, len(s), svd.Values(nil)), mat.Norm(ref, 2), float64(2*n+16))
+				if turn%3 != 2 { // as expressions, each of which decomposes anew
+					continue
+				}
+				for what, d := range map[string][2]mat.Matrix{
+					"left":   {wide(t, dev, what, matrix.LeftVectors(a)), u},
+					"values": {wide(t, dev, what, matrix.SingularValues(a)), mat.NewDense(1, len(s), s)},
+					"right":  {wide(t, dev, what, matrix.RightVectors(a)), v},
+				} {
+					residual(t, what, d[0], d[1], 1, 0)
+				}
 				p := wide(t, dev, what, matrix.PseudoInverse(a, 0))
 				residual(t, what+": pseudo-inverse", product(ref, p, ref), ref, mat.Norm(ref, 2)*mat.Cond(ref, 2), float64(8*n+32))
 				if got := wide(t, dev, what, matrix.Rank(a, 0)).At(0, 0); got != float64(min(n, cols)) {
@@ -270,6 +297,37 @@ func TestSVD(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkGonumFactors is what BenchmarkFactors does, by gonum in float64 on the CPU.
+func BenchmarkGonumFactors(b *testing.B) {
+	for name, run := range map[string]func(a *mat.Dense){
+		"lu":    func(a *mat.Dense) { new(mat.LU).Factorize(a) },
+		"solve": func(a *mat.Dense) { _ = new(mat.Dense).Solve(a, a) },
+		"qr":    func(a *mat.Dense) { new(mat.QR).Factorize(a) },
+		"svd":   func(a *mat.Dense) { new(mat.SVD).Factorize(a, mat.SVDThin) },
+		"eigen": func(a *mat.Dense) {
+			new(mat.EigenSym).Factorize(mat.NewSymDense(a.RawMatrix().Rows, a.RawMatrix().Data), true)
+		},
+		"cholesky": func(a *mat.Dense) {
+			new(mat.Cholesky).Factorize(mat.NewSymDense(a.RawMatrix().Rows, a.RawMatrix().Data))
+		},
+	} {
+		for _, n := range []int{512, 1024} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				values := make([]float64, n*n)
+				for i, v := range random(newRand(1), n*n) {
+					values[i] = float64(v)
+				}
+				for i := range n {
+					values[i*n+i] += 3 * math.Sqrt(float64(n))
+				}
+				for b.Loop() {
+					run(mat.NewDense(n, n, slices.Clone(values)))
+				}
+			})
+		}
+	}
 }
 
 // BenchmarkFactors decomposes square matrices.
