@@ -91,7 +91,7 @@ func (e *evaluator) form(at int, name string, f textForm, args []*node) *node {
 
 // wholeNumber returns a number of the text that counts something.
 func wholeNumber(n *node) (int, bool) {
-	if !isNumber(n) || n.Value != math.Trunc(n.Value) || math.Abs(n.Value) > math.MaxInt64 {
+	if !isNumber(n) || n.Value != math.Trunc(n.Value) || math.Abs(n.Value) >= 1<<63 {
 		return 0, false
 	}
 	v := int(n.Value)
