@@ -108,6 +108,21 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
+// BenchmarkRandom makes numbers, which nothing is read for.
+func BenchmarkRandom(b *testing.B) {
+	const n = 1 << 20
+	for what, e := range map[string]*expr{
+		"uniform": matrix.Uniform[float32](1, n, 0, 1, 1, 0), "normal": matrix.Normal[float32](1, n, 0, 1, 1, 0),
+	} {
+		b.Run(what, func(b *testing.B) {
+			dev := benchDevice(b)
+			c := resident(b, dev, 1, n)
+			b.SetBytes(4 * n)
+			run(b, dev, func() error { return c.Assign(e) })
+		})
+	}
+}
+
 func BenchmarkTransfer(b *testing.B) {
 	const n = 1 << 20
 	dev := benchDevice(b)

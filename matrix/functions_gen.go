@@ -1266,8 +1266,9 @@ func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *
 }
 
 // RandomIntegers is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where
-// low alone is given. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
-// 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+// low alone is given. Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream,
+// row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
+// whole numbers below 2^53; without them they are 0.
 func RandomIntegers[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("RandomIntegers", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
 }

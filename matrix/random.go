@@ -96,7 +96,17 @@ func (s *shaping) reals(first, second float64, what string) (a, b float64) {
 	if s.t.Compute() != fuse.F32 {
 		s.fail(gpu.ErrUnsupported, "not defined for ", s.t.String())
 	}
+	s.hold(a, b)
 	return a, b
+}
+
+// hold refuses numbers that the type to be made cannot hold: floats that would be infinite, and other numbers that would become others.
+func (s *shaping) hold(numbers ...float64) {
+	for _, v := range numbers {
+		if e := s.t.Load(s.t.Store(v)); e != v && (s.t.Compute() != fuse.F32 || math.IsInf(e, 0)) {
+			s.fail(gpu.ErrInvalid, text(v), " is beyond ", s.t.String())
+		}
+	}
 }
 
 // affine is a + b * x in the type that is made.
@@ -106,7 +116,7 @@ func (s *shaping) affine(a, b float64, x *node) *node {
 
 // fraction is the upper bits as a number from 0 up to but without 1.
 func (s *shaping) fraction(bits *node, count int) *node {
-	upper := s.apply(fuse.OpShiftRight, bits, expr.Number(fuse.U32, 1, 1, float64(32-count)))
+	upper := s.apply(fuse.OpShiftRight, bits, u32(uint32(32-count)))
 	return s.apply(fuse.OpMul, expr.NewConversion(s.op, fuse.F32, upper), s.float(math.Ldexp(1, -count)))
 }
 
@@ -114,11 +124,15 @@ func (s *shaping) randomBits() *node { return expr.NewConversion(s.op, s.t, s.dr
 
 func (s *shaping) uniform() *node {
 	low, high := s.number(2, 0), s.number(3, 1)
-	if !(low <= high) || math.IsInf(high-low, 0) {
+	if !(low <= high) || math.IsInf(float64(float32(high-low)), 0) {
 		s.fail(gpu.ErrInvalid, "from ", text(low), " to ", text(high))
 	}
 	if s.t.Compute() != fuse.F32 {
 		s.fail(gpu.ErrUnsupported, "not defined for ", s.t.String())
+	}
+	s.hold(low, high)
+	if s.err != nil {
+		return nil
 	}
 	x := s.apply(fuse.OpAdd, s.float(low), s.apply(fuse.OpMul, s.float(high-low), s.fraction(s.draw(4), 24)))
 	if low < high { // rounding may have reached the end
@@ -156,8 +170,8 @@ func below(t fuse.Type, v float64) float64 {
 // tail is a random probability from a up to 1/2, and whether the number is on the other side of the mean.
 func (s *shaping) tail(a float64) (probability, side *node) {
 	bits := s.draw(4)
-	side = s.apply(fuse.OpShiftRight, bits, expr.Number(fuse.U32, 1, 1, 31))
-	lower := s.apply(fuse.OpBitAnd, bits, expr.Number(fuse.U32, 1, 1, math.MaxInt32))
+	side = s.apply(fuse.OpShiftRight, bits, u32(31))
+	lower := s.apply(fuse.OpBitAnd, bits, u32(math.MaxInt32))
 	v := s.apply(fuse.OpAdd, expr.NewConversion(s.op, fuse.F32, lower), s.float(0.5))
 	return s.apply(fuse.OpAdd, s.float(a), s.apply(fuse.OpMul, v, s.float((0.5-a)/(1<<31)))), expr.NewConversion(s.op, fuse.F32, side)
 }
@@ -172,7 +186,7 @@ func (s *shaping) horner(x *node, coefficients ...float64) *node {
 }
 
 // quantile is how far from the mean the tail of a probability up to 1/2 begins: -PPND7 of algorithm AS 241 (Wichura, Applied Statistics
-// 37(3), 1988), within 1e-7 of it.
+// 37(3), 1988). Its error is 1e-7 of the result, and 1e-6 with the rounding of float32.
 func (s *shaping) quantile(p *node) *node {
 	q := s.apply(fuse.OpSub, s.float(0.5), p)
 	r := s.apply(fuse.OpSub, s.float(0.180625), s.apply(fuse.OpSquare, q))
@@ -224,16 +238,47 @@ func (s *shaping) randomIntegers() *node {
 		s.fail(gpu.ErrInvalid, "from ", itoa(low), " to ", itoa(high))
 		return nil
 	}
+	s.hold(float64(low), float64(high-1))
 	bits := s.draw(4)
 	if high-low < 1<<32 {
-		bits = s.apply(fuse.OpMod, bits, expr.Number(fuse.U32, 1, 1, float64(high-low)))
+		bits = s.scaled(uint32(high-low), bits)
 	}
-	bits = s.apply(fuse.OpAdd, bits, expr.Number(fuse.U32, 1, 1, float64(uint32(low))))
+	bits = s.apply(fuse.OpAdd, bits, u32(uint32(low)))
 	if low < 0 { // which is a large unsigned number
 		bits = expr.NewConversion(s.op, fuse.I32, bits)
 	}
 	return expr.NewConversion(s.op, s.t, bits)
 }
+
+// few is the most numbers that 32 bits are drawn from. Some of them come up more often than others, by a share of few/2^32: a millionth.
+const few = 1 << 12
+
+// scaled is a random whole number below n: the upper part of n times random bits (Lemire, "Fast random integer generation in an
+// interval", 2019, without its rejection). A power of two divides 32 bits; where n is another large number, 64 bits are drawn.
+func (s *shaping) scaled(n uint32, bits *node) *node {
+	upper := s.upperProduct(bits, n)
+	if n <= few || n&(n-1) == 0 {
+		return upper
+	}
+	const apart = 1 << 62 // no stream of a caller's, which are below 2^53, has the bits that it has with this one changed
+	more := expr.NewRandom(s.op, bits.Rows, bits.Cols, uint64(s.whole(4, 0)), uint64(s.whole(5, 0))^apart)
+	lower := s.apply(fuse.OpMul, bits, u32(n))
+	sum := s.apply(fuse.OpAdd, lower, s.upperProduct(more, n))
+	return s.apply(fuse.OpAdd, upper, s.apply(fuse.OpLt, sum, lower)) // a sum that is smaller has carried
+}
+
+// upperProduct is the upper half of the product of bits and n, which has 64 bits: by 16 of them at a time.
+func (s *shaping) upperProduct(bits *node, n uint32) *node {
+	add := func(a, b *node) *node { return s.apply(fuse.OpAdd, a, b) }
+	mul := func(a *node, v uint32) *node { return s.apply(fuse.OpMul, a, u32(v)) }
+	low := func(a *node) *node { return s.apply(fuse.OpBitAnd, a, u32(math.MaxUint16)) }
+	high := func(a *node) *node { return s.apply(fuse.OpShiftRight, a, u32(16)) }
+	first := add(mul(high(bits), n&math.MaxUint16), high(mul(low(bits), n&math.MaxUint16)))
+	second := add(mul(low(bits), n>>16), low(first))
+	return add(mul(high(bits), n>>16), add(high(first), high(second)))
+}
+
+func u32(v uint32) *node { return expr.Number(fuse.U32, 1, 1, float64(v)) }
 
 func (s *shaping) randomMask() *node {
 	rate, scale := s.number(2, 0.5), s.number(3, 1)
@@ -241,11 +286,21 @@ func (s *shaping) randomMask() *node {
 		s.fail(gpu.ErrInvalid, "rate ", text(rate), " and scale ", text(scale))
 		return nil
 	}
+	if s.t.Compute() == fuse.F32 && !math.IsInf(scale, 0) {
+		s.hold(scale)
+	}
 	dropped := s.apply(fuse.OpLt, s.fraction(s.draw(4), 24), s.float(rate))
 	return expr.NewConversion(s.op, s.t, s.apply(fuse.OpWhere, dropped, s.float(0), s.float(scale)))
 }
 
 func (s *shaping) permutation() *node {
 	n := s.size(0, 0)
+	switch last := float64(n - 1); { // of floats the first whole number that another one is rounded to
+	case n == 0:
+	case s.t == fuse.F32 && last > 1<<24, s.t == fuse.F16 && last > 1<<11:
+		s.fail(gpu.ErrInvalid, "not all of ", itoa(n), " numbers are ", s.t.String())
+	default:
+		s.hold(last)
+	}
 	return expr.NewConversion(s.op, s.t, expr.NewSort(s.op, false, true, -1, s.bits(1, n, 1)))
 }

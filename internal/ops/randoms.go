@@ -29,7 +29,8 @@ var randoms = section(Shaping, "random numbers", []Operation{
 	},
 	{
 		Name: "RandomIntegers", Params: "rows, cols int, low, high float64, seed, stream int", Least: 3, Text: []string{"randomintegers", "randint"}, Shape: "rows, cols",
-		Doc: "is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given", Note: sameBits,
+		Doc: "is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given. " +
+			"Their frequencies are equal to a millionth; the element type has to hold all of them", Note: sameBits,
 	},
 	{
 		Name: "RandomMask", Params: "rows, cols int, rate, scale float64, seed, stream int", Least: 3, Shape: "rows, cols",

@@ -24,7 +24,8 @@ var Groups = []Group{
 	{"order", "*", "TestSort, TestTopK, TestCumulative"},
 	{"making and shaping", "* RowIndex ColIndex Gather", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
 	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestFactorNames"},
-	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource"},
+	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource, " +
+		"TestRandomIntegers, TestRandomValues, TestRandomExtremes, TestRandomRanges, TestRandomGoroutines, TestLongPermutation"},
 	{"parts, stacks and counts", "*", "TestParts, TestMulStack, TestCounts, TestPartsErrors"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},

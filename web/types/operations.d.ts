@@ -965,8 +965,9 @@ export interface GpuOperations {
   gumbel(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
-   * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers below 2^53; without them they are 0.
+   * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
+   * number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below
+   * 2^53; without them they are 0.
    */
   randomIntegers(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
