@@ -187,7 +187,7 @@ func (f *LU[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	}
 	n := from(op, a)
 	if n.Err == nil && n.Rows != n.Cols {
-		return expr.ErrorNotSquare(op, n.Shape())
+		return expr.NotSquareError(op, n.Shape())
 	}
 	found, err := f.decompose(ctx, op, expr.RoutineLU, n, func(packed Operand[float32]) *Expr[float32] {
 		diagonal := Diagonal(packed, 0)

@@ -108,18 +108,22 @@ func fromEnd(i, length int) int {
 
 // cutNode is rows i to k-1 and columns j to l-1 of anything. Negative numbers count from the end.
 func cutNode(op string, n *node, i, k, j, l int) *node {
+	return windowNode(op, n, fromEnd(i, n.Rows), fromEnd(k, n.Rows), fromEnd(j, n.Cols), fromEnd(l, n.Cols))
+}
+
+// windowNode is rows i to k-1 and columns j to l-1 of anything: a view of a matrix.
+func windowNode(op string, n *node, i, k, j, l int) *node {
 	if n.Err != nil {
 		return n
 	}
-	change := window(op, fromEnd(i, n.Rows), fromEnd(k, n.Rows), fromEnd(j, n.Cols), fromEnd(l, n.Cols))
+	change := window(op, i, k, j, l)
 	if m, ok := n.Source.(*core); ok && n.Kind == expr.Leaf {
 		v := m.lentView(op, change) // which nobody could close
-		return v.operand("Eval")
+		return v.operand(op)
 	}
 	if _, err := change(expr.Layout{Rows: n.Rows, Cols: n.Cols}); err != nil {
 		return expr.Failed(err)
 	}
-	i, k, j, l = fromEnd(i, n.Rows), fromEnd(k, n.Rows), fromEnd(j, n.Cols), fromEnd(l, n.Cols)
 	switch {
 	case k-i == n.Rows && l-j == n.Cols:
 		return n
@@ -146,9 +150,9 @@ func lineNode(op string, n *node, at int, row bool) *node {
 	case i < 0 || i >= length:
 		return expr.Failed(fail(op, buffer.ErrIndex, itoa(at), " of ", n.Shape().String()))
 	case row:
-		return cutNode(op, n, i, i+1, 0, n.Cols)
+		return windowNode(op, n, i, i+1, 0, n.Cols)
 	}
-	return cutNode(op, n, 0, n.Rows, i, i+1)
+	return windowNode(op, n, 0, n.Rows, i, i+1)
 }
 
 // span is which rows or columns stand between brackets: count of them from first on, so far apart.
@@ -186,7 +190,7 @@ func (e *evaluator) indexed(start int, x *node, depth int) *node {
 func spread(x *node, rows, cols span) *node {
 	const op = "Slice"
 	if rows.step == 1 && cols.step == 1 {
-		return cutNode(op, x, rows.first, rows.first+rows.count, cols.first, cols.first+cols.count)
+		return windowNode(op, x, rows.first, rows.first+rows.count, cols.first, cols.first+cols.count)
 	}
 	s := &shaping{op: op}
 	i, j := s.at(rows.count, cols.count)

@@ -13,15 +13,15 @@ import (
 var otherNames = map[string]string{
 	"absolute": "abs", "fabs": "abs", "amax": "maxall", "amin": "minall", "average": "mean", "clip": "clamp", "concat": "vstack",
 	"concatenate": "vstack", "cumprod": "cumprodrows", "cumsum": "cumsumrows", "dot": "matmul", "mm": "matmul", "gemm": "matmul",
-	"floordivide": "floordiv", "full": "fill", "hadamard": "multiply", "identity": "eye", "inverse": "inv", "invert": "bitnot",
+	"floordivide": "floordiv", "full": "fill", "hadamard": "multiply", "identity": "eye", "invert": "bitnot",
 	"leftshift": "shiftleft", "rightshift": "shiftright", "ln": "log", "logicaland": "and", "logicalnot": "not", "logicalor": "or",
 	"logicalxor": "xor", "maximum": "max", "minimum": "min", "negative": "neg", "ones": "fill", "zeros": "fill", "power": "pow",
 	"reciprocal": "recip", "repeat": "repeatrows", "sort": "sortrows", "argsort": "argsortrows", "stddev": "std", "stdev": "std",
 	"softmaxrows": "softmax", "logsoftmaxrows": "logsoftmax", "hardmaxrows": "hardmax", "take": "takerows", "tr": "trace",
 	"truedivide": "divide", "rowsum": "sumrows", "colsum": "sumcols", "rowmeans": "meanrows", "colmeans": "meancols", "rowsums": "sumrows",
 	"colsums": "sumcols", "topk": "topkrows", "variance": "var", "cat": "vstack", "float": "float32", "half": "float16", "int": "int32",
-	"uint": "uint32", "astype": "float32", "swish": "silu", "expit": "sigmoid", "logistic": "sigmoid", "det": "determinant",
-	"determinant": "det", "lstsq": "solve", "norm": "norm2", "element": "slice", "submatrix": "slice", "column": "col",
+	"uint": "uint32", "astype": "float32", "swish": "silu", "expit": "sigmoid", "logistic": "sigmoid", "determinant": "det",
+	"norm": "norm2", "element": "slice", "submatrix": "slice", "column": "col",
 }
 
 // functionNames are the names of all functions of a text.

@@ -55,13 +55,16 @@ func (e *Expr[T]) Explain(ctx context.Context) (*Plan, error) {
 
 func explained(p *plan.Plan) *Plan {
 	out := &Plan{}
-	written := map[int]bool{0: true}
+	written, sources := map[int]bool{0: true}, map[string]string{}
 	for _, s := range p.Steps {
 		if s.Launch == nil {
 			continue
 		}
 		l := Launch{Kernel: s.Name(), Groups: s.Groups, Rows: s.To.Rows, Cols: s.To.Cols, DType: s.To.Type}
-		l.WGSL = s.Program(s.Func).Source
+		if sources[s.Key] == "" {
+			sources[s.Key] = s.Program(s.Func).Source
+		}
+		l.WGSL = sources[s.Key]
 		l.BytesWritten = s.To.Rows * s.To.Cols * s.To.Type.Size()
 		for _, b := range s.Bindings {
 			if b.Intent == buffer.Reads {

@@ -52,7 +52,7 @@ func (s *shaping) fold(r fuse.Reduction, a *node) *node {
 // square checks that the first operand is square.
 func (s *shaping) square() bool {
 	if a := s.args[0]; a.Rows != a.Cols && s.err == nil {
-		s.err = expr.ErrorNotSquare(s.op, a.Shape())
+		s.err = expr.NotSquareError(s.op, a.Shape())
 	}
 	return s.err == nil
 }
@@ -78,12 +78,9 @@ func (s *shaping) inverse() *node {
 	if !s.square() {
 		return nil
 	}
-	return s.finish(s.inverted(s.real(0)))
-}
-
-func (s *shaping) inverted(a *node) *node {
+	a := s.real(0)
 	i, j := s.at(a.Rows, a.Rows)
-	return s.solved(a, expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j)))
+	return s.finish(s.solved(a, expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j))))
 }
 
 // pivots are the diagonal of U, and whether each row was exchanged: the sign of the determinant.
@@ -213,10 +210,7 @@ func (s *shaping) smallest(qr, b *node) *node {
 }
 
 func (s *shaping) eigenvalues() *node {
-	n := s.args[0].Rows
-	e := s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))
-	_, j := s.at(1, n)
-	return s.finish(s.gather(e, j, s.n(n)))
+	return s.finish(s.values(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))))
 }
 
 func (s *shaping) eigenvectors() *node {
@@ -238,7 +232,7 @@ func (s *shaping) singular() (packed *node, turned bool) {
 	return s.routine(expr.RoutineSVD, expr.Form{}, 1, a), turned
 }
 
-// values are the singular values as a row, of the packed decomposition.
+// values are the last column of a packed decomposition, the eigenvalues or singular values, as a row.
 func (s *shaping) values(packed *node) *node {
 	if packed.Err != nil {
 		return packed

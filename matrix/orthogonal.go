@@ -198,27 +198,17 @@ func (f *EigenSym[T]) Factorize(ctx context.Context, a Operand[T]) error {
 		return fail(op, buffer.ErrNil)
 	}
 	n := from(op, a)
-	found, err := f.decompose(ctx, op, expr.RoutineEigen, n, func(packed Operand[float32]) *Expr[float32] {
-		return lastColumn(packed, n.Rows)
-	})
+	found, err := f.decompose(ctx, op, expr.RoutineEigen, n, valuesOf)
 	if err == nil {
 		f.values = widened(found)
 	}
 	return err
 }
 
-// lastColumn is that of packed factors, as a row.
-func lastColumn(packed Operand[float32], count int) *Expr[float32] {
-	n := from("Values", packed)
-	return &Expr[float32]{(&shaping{op: "Values"}).last(n, count)}
-}
-
-func (s *shaping) last(packed *node, count int) *node {
-	if packed.Err != nil {
-		return packed
-	}
-	_, j := s.at(1, count)
-	return s.gather(packed, j, s.n(packed.Cols-1))
+// valuesOf are the eigenvalues or singular values that are packed with their vectors.
+func valuesOf(packed Operand[float32]) *Expr[float32] {
+	const op = "Values"
+	return &Expr[float32]{(&shaping{op: op}).values(from(op, packed))}
 }
 
 func widened(v []float32) []float64 {
@@ -270,9 +260,7 @@ func (f *SVD[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	if n.Err == nil && rows < cols {
 		n = expr.NewTranspose(op, n)
 	}
-	found, err := f.decompose(ctx, op, expr.RoutineSVD, n, func(packed Operand[float32]) *Expr[float32] {
-		return lastColumn(packed, min(rows, cols))
-	})
+	found, err := f.decompose(ctx, op, expr.RoutineSVD, n, valuesOf)
 	if err == nil {
 		f.rows, f.cols, f.values = rows, cols, widened(found)
 	}

@@ -6,22 +6,17 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 func (s *shaping) slice() *node {
-	a, i, k, j, l := s.args[0], s.whole(0, 0), s.whole(1, 0), s.whole(2, 0), s.whole(3, 0)
-	if s.err == nil && (i < 0 || k < i || k > a.Rows || j < 0 || l < j || l > a.Cols) {
-		s.fail(buffer.ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", a.Shape().String())
-	}
+	i, k, j, l := s.whole(0, 0), s.whole(1, 0), s.whole(2, 0), s.whole(3, 0)
 	if s.err != nil {
 		return nil
 	}
-	rows, cols := s.at(k-i, l-j)
-	return s.gather(a, s.plus(rows, i), s.plus(cols, j))
+	return windowNode(s.op, s.args[0], i, k, j, l)
 }
 
 // vector is the second operand, of numbers, as a column or a row, as many as count.
@@ -167,7 +162,7 @@ func (s *shaping) mulStack() *node {
 
 // rowsOf is rows of an operand, a view of them where it is a matrix.
 func (s *shaping) rowsOf(x *node, first, count int) *node {
-	return cutNode(s.op, x, first, first+count, 0, x.Cols)
+	return windowNode(s.op, x, first, first+count, 0, x.Cols)
 }
 
 // flat is the elements as a row.

@@ -20,8 +20,8 @@ func given(dev *gpu.Device, rows, cols int, v ...float32) *matrix.Dense[float32]
 	return m
 }
 
-// print shows the rows of a result with two decimals.
-func print(x matrix.Operand[float32]) {
+// show prints the rows of a result with two decimals.
+func show(x matrix.Operand[float32]) {
 	e := matrix.Add(x, matrix.Fill[float32](1, 1, 0))
 	v, err := e.Read(context.Background())
 	if err != nil {
@@ -44,7 +44,7 @@ func Example_leastSquares() {
 	defer dev.Close()
 	x, y := given(dev, 4, 1, 0, 1, 2, 3), given(dev, 4, 1, 1, 3, 5, 7)
 	a := matrix.HStack[float32](x, matrix.Fill[float32](4, 1, 1))
-	print(matrix.LeastSquares[float32](a, y))
+	show(matrix.LeastSquares[float32](a, y))
 	// Output:
 	// 2.00
 	// 1.00
@@ -56,7 +56,7 @@ func Example_ridge() {
 	defer dev.Close()
 	x, y := given(dev, 3, 2, 1, 0, 0, 1, 1, 1), given(dev, 3, 1, 1, 2, 3)
 	penalty := matrix.Scale(0.1, matrix.Eye[float32](2, 2, 0))
-	print(matrix.Solve[float32](matrix.Mul[float32](x.T(), x).Add(penalty), matrix.Mul[float32](x.T(), y)))
+	show(matrix.Solve[float32](matrix.Mul[float32](x.T(), x).Add(penalty), matrix.Mul[float32](x.T(), y)))
 	// Output:
 	// 1.00
 	// 1.91
@@ -68,8 +68,8 @@ func Example_principalComponents() {
 	defer dev.Close()
 	x := given(dev, 4, 2, 1, 1, 2, 2, 3, 3, 4, 4)
 	centred := matrix.Sub[float32](x, matrix.MeanCols[float32](x))
-	print(matrix.Abs[float32](matrix.RightVectors[float32](centred)))
-	print(matrix.SingularValues[float32](centred))
+	show(matrix.Abs[float32](matrix.RightVectors[float32](centred)))
+	show(matrix.SingularValues[float32](centred))
 	// Output:
 	// 0.71 0.71
 	// 0.71 0.71
@@ -85,7 +85,7 @@ func Example_kMeans() {
 		near := matrix.OneHot[float32](matrix.ArgMinRows[float32](matrix.SquaredDiff[float32](x, c.T())), 2)
 		_ = c.Assign(matrix.Mul[float32](near.T(), x).DivElem(matrix.SumCols[float32](near).T()))
 	}
-	print(c)
+	show(c)
 	// Output:
 	// 1.50
 	// 9.50
@@ -99,7 +99,7 @@ func Example_nearestNeighbours() {
 	unit := func(a matrix.Operand[float32]) *matrix.Expr[float32] {
 		return matrix.DivElem[float32](a, matrix.Norm2Rows[float32](a))
 	}
-	print(matrix.Convert[float32](matrix.ArgTopKRows[float32](matrix.Mul[float32](unit(q), unit(x).T()), 2)))
+	show(matrix.Convert[float32](matrix.ArgTopKRows[float32](matrix.Mul[float32](unit(q), unit(x).T()), 2)))
 	// Output: 0.00 2.00
 }
 
@@ -108,7 +108,7 @@ func Example_standardise() {
 	dev := oracle(context.Background())
 	defer dev.Close()
 	x := given(dev, 3, 2, 1, 10, 2, 20, 3, 30)
-	print(matrix.DivElem[float32](matrix.Sub[float32](x, matrix.MeanCols[float32](x)), matrix.StdCols[float32](x, 1)))
+	show(matrix.DivElem[float32](matrix.Sub[float32](x, matrix.MeanCols[float32](x)), matrix.StdCols[float32](x, 1)))
 	// Output:
 	// -1.00 -1.00
 	// 0.00 0.00
@@ -121,7 +121,7 @@ func Example_convolution() {
 	defer dev.Close()
 	x, kernel := given(dev, 1, 6, 0, 0, 1, 2, 0, 0), given(dev, 3, 1, 1, 10, 100)
 	at := matrix.Add[int32](matrix.RowIndex(4, 1), matrix.ColIndex(1, 3))
-	print(matrix.Mul[float32](matrix.Gather[float32](x, matrix.Fill[int32](1, 1, 0), at), kernel).T())
+	show(matrix.Mul[float32](matrix.Gather[float32](x, matrix.Fill[int32](1, 1, 0), at), kernel).T())
 	// Output: 100.00 210.00 21.00 2.00
 }
 
@@ -135,7 +135,7 @@ func Example_trainingStep() {
 		wrong := matrix.Sub[float32](matrix.Softmax[float32](matrix.Mul[float32](x, w)), labels)
 		_ = w.Assign(matrix.Sub[float32](w, matrix.Mul[float32](x.T(), wrong)))
 	}
-	print(matrix.Softmax[float32](matrix.Mul[float32](x, w)))
+	show(matrix.Softmax[float32](matrix.Mul[float32](x, w)))
 	// Output:
 	// 0.98 0.02
 	// 0.02 0.98
@@ -155,7 +155,7 @@ func Example_pageRank() {
 		_ = matrix.MulSparse(next, links, rank)
 		_ = rank.Assign(matrix.Scale[float32](0.85, next).AddScalar(0.15))
 	}
-	print(rank)
+	show(rank)
 	// Output:
 	// 1.16
 	// 0.64
@@ -171,6 +171,6 @@ func Example_heat() {
 		round := matrix.Add[float32](matrix.Roll[float32](x, 0, 1), matrix.Roll[float32](x, 0, -1))
 		_ = x.Assign(matrix.Add[float32](matrix.Scale[float32](0.5, x), matrix.Scale(0.25, round)))
 	}
-	print(x)
+	show(x)
 	// Output: 0.50 2.00 3.00 2.00 0.50
 }

@@ -84,15 +84,15 @@ func (n *Node) factored(op string, count int) error {
 	}
 	switch {
 	case !square:
-		return ErrorNotSquare(op, a.Shape())
+		return NotSquareError(op, a.Shape())
 	case !matches:
 		return ShapeError(op, a.Shape(), b.Shape())
 	}
 	return CheckDims(op, n.Rows, n.Cols)
 }
 
-// ErrorNotSquare says that a matrix is not square.
-func ErrorNotSquare(op string, shape fault.Shape) error {
+// NotSquareError says that a matrix is not square.
+func NotSquareError(op string, shape fault.Shape) error {
 	return &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{shape}, Err: ErrNotSquare}
 }
 

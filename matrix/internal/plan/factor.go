@@ -25,14 +25,14 @@ func (p *planner) decompose(dst Operand, n *expr.Node) {
 	case expr.RoutineCholesky:
 		p.cholesky(dst, a)
 	case expr.RoutineLUSolve:
-		p.evaluate(dst, p.leaf(p.solveLU(p.work(a.Rows, a.Cols, a), n.Args[1], n.Form.Turned)))
+		p.evaluate(dst, p.leaf(p.solveLU(p.factor(a, false), n.Args[1], n.Form.Turned)))
 	case expr.RoutinePermute:
-		x := p.beside(p.work(a.Rows, a.Cols, a), n.Args[1])
+		x := p.beside(p.factor(a, false), n.Args[1])
 		p.swap(x, kernels.Swap{Cols: n.Cols, Skip: n.Cols, Skipped: 1, Count: min(a.Rows, a.Cols-1), Reverse: n.Form.Turned})
 		p.evaluate(dst, p.leaf(x.part(block{0, n.Rows, 0, n.Cols})))
 	case expr.RoutineTriangle:
 		x := p.work(n.Rows, n.Cols, n.Args[1])
-		p.substitute(x, p.work(a.Rows, a.Cols, a), n.Form)
+		p.substitute(x, p.factor(a, false), n.Form)
 		p.evaluate(dst, p.leaf(x))
 	case expr.RoutineQR:
 		w := p.work(a.Rows, a.Cols, a)
@@ -40,7 +40,7 @@ func (p *planner) decompose(dst Operand, n *expr.Node) {
 		p.evaluate(dst, p.leaf(w))
 	case expr.RoutineQMul:
 		x := p.work(n.Rows, n.Cols, n.Args[1])
-		p.applyQ(p.work(a.Rows, a.Cols, a), x, n.Form.Turned)
+		p.applyQ(p.factor(a, false), x, n.Form.Turned)
 		p.evaluate(dst, p.leaf(x))
 	case expr.RoutineEigen:
 		p.eigen(dst, a)
