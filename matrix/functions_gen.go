@@ -1306,8 +1306,7 @@ func PutCols[T Elem](a Operand[T], cols Operand[int32], b Operand[T]) *Expr[T] {
 }
 
 // AddToRows is a with rows of b added to those that a row or a column of numbers names. To a row that is named several
-// times all are added; a number that is no row is passed over. It takes the time of a product with a matrix of as many
-// columns as numbers.
+// times all are added; a number that is no row is passed over. Many rows or numbers are sorted first.
 func AddToRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("AddToRows", 61, typeOf[T](), []*node{from("AddToRows", a), from("AddToRows", rows), from("AddToRows", b)})}
 }

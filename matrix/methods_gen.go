@@ -748,8 +748,7 @@ func (a *Expr[T]) PutRows(rows Operand[int32], b Operand[T]) *Expr[T] { return P
 func (a *Expr[T]) PutCols(cols Operand[int32], b Operand[T]) *Expr[T] { return PutCols(a, cols, b) }
 
 // AddToRows is a with rows of b added to those that a row or a column of numbers names. To a row that is named several
-// times all are added; a number that is no row is passed over. It takes the time of a product with a matrix of as many
-// columns as numbers.
+// times all are added; a number that is no row is passed over. Many rows or numbers are sorted first.
 func (a *Expr[T]) AddToRows(rows Operand[int32], b Operand[T]) *Expr[T] { return AddToRows(a, rows, b) }
 
 // AddToCols is a with columns of b added to those that a row or a column of numbers names. It is as AddToRows.

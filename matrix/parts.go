@@ -69,27 +69,50 @@ func (s *shaping) putCols() *node {
 	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.gather(b, i, last), a)
 }
 
-// addToRows multiplies by a matrix of which each column has 1 where its number is.
+// hotMost is how many elements a matrix of ones and zeros may have that rows are multiplied with.
+const hotMost = 1 << 22
+
 func (s *shaping) addToRows() *node {
 	a, b := s.args[0], s.args[2]
 	numbers := s.vector(false, b.Rows)
-	if !s.same(true) || numbers.Err != nil {
+	if !s.same(true) || b.Rows == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
-	i, _ := s.at(a.Rows, 1)
-	hot := expr.NewConversion(s.op, a.Type, s.apply(fuse.OpEq, numbers, i))
-	return s.apply(fuse.OpAdd, a, expr.NewProduct(s.op, hot, b))
+	return s.apply(fuse.OpAdd, a, s.scattered(a.Rows, numbers, b))
 }
 
 func (s *shaping) addToCols() *node {
 	a, b := s.args[0], s.args[2]
 	numbers := s.vector(true, b.Cols)
-	if !s.same(false) || numbers.Err != nil {
+	if !s.same(false) || b.Cols == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
-	_, j := s.at(1, a.Cols)
-	hot := expr.NewConversion(s.op, a.Type, s.apply(fuse.OpEq, numbers, j))
-	return s.apply(fuse.OpAdd, a, expr.NewProduct(s.op, b, hot))
+	turned := func(n *node) *node { return expr.NewTranspose(s.op, n) }
+	return s.apply(fuse.OpAdd, a, turned(s.scattered(a.Cols, turned(numbers), turned(b))))
+}
+
+// scattered is as many rows as count, the sums of those of b that a row of numbers names. A small matrix with 1 where a number is takes
+// a product. Else the rows are sorted by their numbers, and neighbours of one number are added up at distances of 1, 2, 4 and so on, as
+// Hillis and Steele's scan does ("Data Parallel Algorithms", 1986): the last row of each number has the sum.
+func (s *shaping) scattered(count int, numbers, b *node) *node {
+	v, _ := s.at(count, 1)
+	if b.Rows <= hotMost/max(count, 1) {
+		return expr.NewProduct(s.op, expr.NewConversion(s.op, b.Type, s.apply(fuse.OpEq, numbers, v)), b)
+	}
+	zero := s.n(0)
+	i, j := s.at(b.Rows, b.Cols)
+	order := expr.NewTranspose(s.op, expr.NewSort(s.op, false, true, -1, numbers))
+	sorted := s.gather(numbers, zero, order)
+	sum := s.gather(b, order, j)
+	for step := 1; step < b.Rows; step *= 2 {
+		before := s.plus(i, -step)
+		alike := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, before, zero), s.apply(fuse.OpEq, s.gather(sorted, before, zero), sorted))
+		sum = s.apply(fuse.OpAdd, sum, s.where(alike, s.gather(sum, before, j), expr.Number(b.Type, 1, 1, 0)))
+	}
+	upTo := s.apply(fuse.OpLe, expr.NewTranspose(s.op, sorted), v)
+	last := s.plus(expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, upTo), -1)
+	mine := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.gather(sorted, last, zero), v))
+	return s.gather(sum, s.where(mine, last, s.n(-1)), j)
 }
 
 func (s *shaping) putDiag() *node {

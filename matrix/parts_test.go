@@ -76,6 +76,31 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// TestAddToMany adds to rows of a matrix that are too many for a product, and to columns.
+func TestAddToMany(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const rows, count, cols = 5000, 1500, 3
+		rng := newRand(64)
+		numbers, values := make([]int32, count), random(rng, count*cols)
+		want := make([]float64, rows*cols)
+		for k := range numbers {
+			numbers[k] = int32(rng.IntN(40)*rng.IntN(200) - 3) // some of them often, some none
+			for j := range cols {
+				if at := int(numbers[k]); at >= 0 && at < rows {
+					want[at*cols+j] += float64(values[k*cols+j])
+				}
+			}
+		}
+		a := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, rows, cols))
+		n := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, count, numbers))
+		b := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, count, cols, values))
+		sum := mat.NewDense(rows, cols, want)
+		residual(t, "rows", wide(t, dev, "rows", matrix.AddToRows[float32](a, n, b)), sum, mat.Norm(sum, 2), 64)
+		byCols := matrix.AddToCols[float32](a.T(), n, b.T())
+		residual(t, "columns", wide(t, dev, "columns", byCols).T(), sum, mat.Norm(sum, 2), 64)
+	})
+}
+
 // ref32 is a matrix as float32, row by row.
 func ref32(m *mat.Dense) []float32 {
 	v := make([]float32, len(m.RawMatrix().Data))

@@ -20,7 +20,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 	{
 		Name: "AddToRows", Params: "a Operand[T], rows Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
 		Doc: "is a with rows of b added to those that a row or a column of numbers names", Note: "To a row that is named several times all are added; " +
-			"a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as numbers.",
+			"a number that is no row is passed over. Many rows or numbers are sorted first.",
 	},
 	{
 		Name: "AddToCols", Params: "a Operand[T], cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",

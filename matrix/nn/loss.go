@@ -111,12 +111,8 @@ func Embedding(table Operand, labels Labels) *Expr {
 	return matrix.TakeRows(e, at)
 }
 
-// embeddingProduct is how many elements a matrix of ones and zeros may have that is multiplied with a gradient.
-const embeddingProduct = 1 << 22
-
 // EmbeddingGrad is the gradient of a loss by the table of [Embedding], vocabulary x width, given d, the one by its result, n x width,
-// and the labels: each row is the sum of those of d whose label it is. Labels that the table does not have contribute nothing. A small
-// vocabulary takes a product; a large one has the labels sorted and the rows of each added up in log2(n) steps, pairwise.
+// and the labels: each row is the sum of those of d whose label it is. Labels that the table does not have contribute nothing.
 func EmbeddingGrad(d Operand, labels Labels, vocabulary int) *Expr {
 	const op = "EmbeddingGrad"
 	e, at, shape, err := labelled(op, d, labels)
@@ -125,33 +121,6 @@ func EmbeddingGrad(d Operand, labels Labels, vocabulary int) *Expr {
 		return failed(err)
 	case vocabulary < 0 || vocabulary > math.MaxInt32:
 		return failed(fail(op, gpu.ErrInvalid, itoa(vocabulary), " rows"))
-	case shape[0] == 0:
-		return matrix.Fill[float32](vocabulary, shape[1], 0)
-	case shape[0] <= embeddingProduct/max(vocabulary, 1):
-		return matrix.Mul(matrix.Convert[float32](matrix.Equal(rowsOf(vocabulary), at.T())), e)
 	}
-	return segments(e, at, shape[0], vocabulary)
-}
-
-// segments sorts the rows by their labels and adds up neighbours of one label at distances of 1, 2, 4 and so on, as Hillis and
-// Steele's scan does ("Data Parallel Algorithms", 1986): the last row of each label has the sum.
-func segments(e *Expr, at *whole, n, vocabulary int) *Expr {
-	order := at.ArgSortCols()
-	sorted := matrix.TakeRows(at, order)
-	_, width := e.Dims()
-	sum := scan(matrix.TakeRows(e, order), sorted, n, width)
-	v := rowsOf(vocabulary)
-	last := plus(matrix.LessEqual(sorted.T(), v).SumRows(), -1)
-	mine := matrix.Equal(matrix.Gather(sorted, last, number(0)), v).And(below(last, n))
-	return matrix.Gather(sum, matrix.Where(mine, last, number(-1)), colsOf(width))
-}
-
-func scan(sum *Expr, label *whole, n, width int) *Expr {
-	i := rowsOf(n)
-	for step := 1; step < n; step *= 2 {
-		before := plus(i, -step)
-		same := matrix.Equal(matrix.Gather(label, before, number(0)), label).And(matrix.GreaterEqual(before, number(0)))
-		sum = sum.Add(where(same, matrix.Gather(sum, before, colsOf(width))))
-	}
-	return sum
+	return matrix.AddToRows(matrix.Fill[float32](vocabulary, shape[1], 0), at, e)
 }

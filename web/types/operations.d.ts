@@ -445,8 +445,7 @@ export interface ExprOperations {
   putCols(cols: Expr, b: Expr): Expr;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
-   * added; a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as
-   * numbers.
+   * added; a number that is no row is passed over. Many rows or numbers are sorted first.
    */
   addToRows(rows: Expr, b: Expr): Expr;
   /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
@@ -990,8 +989,7 @@ export interface GpuOperations {
   putCols(a: Expr, cols: Expr, b: Expr): Expr;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
-   * added; a number that is no row is passed over. It takes the time of a product with a matrix of as many columns as
-   * numbers.
+   * added; a number that is no row is passed over. Many rows or numbers are sorted first.
    */
   addToRows(a: Expr, rows: Expr, b: Expr): Expr;
   /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
