@@ -59,6 +59,22 @@ func (k kernelOf) weights(op string, w Operand) (*Expr, error) {
 	return matrix.Gather(e, i, matrix.Sub(colsOf(k.Channels*k.kernel), k.firstOf(i))), nil
 }
 
+// operands reads n images, or results if set, and the weights.
+func (c Conv) operands(op string, x, weights Operand, results bool) (k kernelOf, e, w *Expr, n int, err error) {
+	if k, err = c.checked(op); err != nil {
+		return k, nil, nil, 0, err
+	}
+	channels, size := k.Channels, k.image
+	if results {
+		channels, size = k.outputs, k.out
+	}
+	if e, n, err = k.images(op, x, channels, size); err != nil {
+		return k, nil, nil, 0, err
+	}
+	w, err = k.weights(op, weights)
+	return k, e, w, n, err
+}
+
 // firstOf is the first column of all weights that a row of them sees.
 func (k kernelOf) firstOf(row *whole) *whole { return times(over(row, k.outputs/k.groups), k.cols) }
 
@@ -73,15 +89,7 @@ func batches(x *Expr, n, channels, places int) *Expr {
 // conv.Forward(x, w, b).Relu(), are computed in the kernel that adds the bias.
 func (c Conv) Forward(x, weights, bias Operand) *Expr {
 	const op = "Conv.Forward"
-	k, err := c.checked(op)
-	if err != nil {
-		return failed(err)
-	}
-	e, n, err := k.images(op, x, k.Channels, k.image)
-	if err != nil {
-		return failed(err)
-	}
-	w, err := k.weights(op, weights)
+	k, e, w, n, err := c.operands(op, x, weights, false)
 	if err != nil {
 		return failed(err)
 	}
@@ -108,15 +116,7 @@ func (c Conv) Forward(x, weights, bias Operand) *Expr {
 // what networks call a transposed convolution or deconvolution of d.
 func (c Conv) DataGrad(d, weights Operand) *Expr {
 	const op = "Conv.DataGrad"
-	k, err := c.checked(op)
-	if err != nil {
-		return failed(err)
-	}
-	e, n, err := k.images(op, d, k.outputs, k.out)
-	if err != nil {
-		return failed(err)
-	}
-	w, err := k.weights(op, weights)
+	k, e, w, n, err := c.operands(op, d, weights, true)
 	if err != nil {
 		return failed(err)
 	}

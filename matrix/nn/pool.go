@@ -12,16 +12,19 @@ import (
 // MaxPool is the largest element below each place of the window, for each channel: n x (channels*outHeight*outWidth) of
 // n x (channels*height*width). Padding is never the largest, a NaN is.
 func (w Window) MaxPool(x Operand) *Expr {
-	const op = "MaxPool"
-	g, err := w.grid(op)
-	if err != nil {
-		return failed(err)
-	}
-	e, n, err := g.images(op, x, g.Channels, g.image)
+	g, e, n, err := w.read("MaxPool", x)
 	if err != nil {
 		return failed(err)
 	}
 	return matrix.Reshape(g.windows(e, n, float32(math.Inf(-1))).MaxCols(), n, g.Channels*g.out)
+}
+
+// read reads n images.
+func (w Window) read(op string, x Operand) (g grid, e *Expr, n int, err error) {
+	if g, err = w.grid(op); err == nil {
+		e, n, err = g.images(op, x, g.Channels, g.image)
+	}
+	return g, e, n, err
 }
 
 // windows has a column for each image, channel and place of the window, with other for padding.
@@ -40,11 +43,7 @@ func (w Window) MaxPoolGrad(d, x Operand) *Expr { return w.scatter("MaxPoolGrad"
 func (w Window) MaxUnpool(y, x Operand) *Expr { return w.scatter("MaxUnpool", y, x) }
 
 func (w Window) scatter(op string, d, x Operand) *Expr {
-	g, err := w.grid(op)
-	if err != nil {
-		return failed(err)
-	}
-	e, n, err := g.images(op, x, g.Channels, g.image)
+	g, e, n, err := w.read(op, x)
 	if err != nil {
 		return failed(err)
 	}
@@ -68,12 +67,7 @@ func (w Window) scatter(op string, d, x Operand) *Expr {
 // n x (channels*height*width). Padding counts as zeros if includePad is set; otherwise it does not count, and a window that sees
 // nothing else is 0.
 func (w Window) AveragePool(x Operand, includePad bool) *Expr {
-	const op = "AveragePool"
-	g, err := w.grid(op)
-	if err != nil {
-		return failed(err)
-	}
-	e, n, err := g.images(op, x, g.Channels, g.image)
+	g, e, n, err := w.read("AveragePool", x)
 	if err != nil {
 		return failed(err)
 	}
