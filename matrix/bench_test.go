@@ -190,12 +190,12 @@ func BenchmarkSparse(b *testing.B) {
 		s := must[*matrix.Sparse[float32]](b)(matrix.NewSparse(dev, format, n, n, values, indices, pointers))
 		x, c, d := resident(b, dev, n, cols), resident(b, dev, n, cols), resident(b, dev, n, n)
 		b.Run("times dense "+format.String(), func(b *testing.B) {
-			run(b, dev, func() error { return matrix.MulSparse(c, s, x) })
+			run(b, dev, func() error { return c.Mul(s, x) })
 			b.ReportMetric(2*float64(len(values))*cols*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})
 		b.Run("to dense "+format.String(), func(b *testing.B) {
 			b.SetBytes(4 * n * n)
-			run(b, dev, func() error { return s.AssignTo(d) })
+			run(b, dev, func() error { return d.Assign(s) })
 		})
 		check(b, s.Close())
 	}

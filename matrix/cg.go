@@ -34,7 +34,7 @@ type CGResult struct {
 // y. It may multiply by a dense matrix, a sparse one or an expression. x and b are columns of as many rows; x is where the search
 // begins, and where it ends.
 //
-//	result, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return matrix.MulSparse(y, a, p) })
+//	result, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Mul(a, p) })
 //
 // It stops at the tolerance. After the most iterations it is [ErrConvergence], and [ErrNotPosDef] where a product shows that a is not
 // positive definite; x is the last approximation then. Errors of multiply and of the context end it. The method is that of Hestenes

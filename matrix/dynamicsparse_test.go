@@ -34,7 +34,7 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 	x := must[*anyOne](t)(matrix.FromSlice(dev, 3, 1, []number{1, 2, 3}, matrix.Options{Type: matrix.Int32}))
 	defer x.Close()
 	y := new(anyOne)
-	check(t, matrix.MulSparse(y, s, x))
+	check(t, y.Mul(s, x))
 	defer y.Close()
 	if got, err := y.Read(ctx); err != nil || got[0] != 5 || got[1] != 12 {
 		t.Errorf("product %v, %v", got, err)
@@ -55,21 +55,24 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 		"device":         {wrap(nil, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.DontOwnBuffer, matrix.Int32), gpu.ErrInvalid},
 		"values":         {wrap(dev, 2, 3, gpu.Host{}, []int32{0}, []int32{0, 1, 1, 1}, buffer.DontOwnBuffer, matrix.Int32), buffer.ErrNil},
 		"numbers":        {second(matrix.WrapSparse(dev, matrix.CSC, 0, 0, []number{}, nil, []int32{0})), gpu.ErrUnsupported},
-		"factor type":    {matrix.MulSparse(new(anyOne), s, f32), gpu.ErrInvalid},
-		"no factor":      {matrix.MulSparse(new(anyOne), s, nil), buffer.ErrNil},
-		"no destination": {matrix.MulSparse(nil, s, x), buffer.ErrNil},
-		"size":           {s.AssignTo(dst.Slice(0, 1, 0, 1)), matrix.ErrView},
-		"result type":    {s.AssignTo(none(matrix.Float32, 2, 3)), gpu.ErrInvalid},
-		"no dense":       {s.AssignTo(nil), buffer.ErrNil},
+		"factor type":    {new(anyOne).Mul(s, f32), gpu.ErrInvalid},
+		"no factor":      {new(anyOne).Mul(s, nil), buffer.ErrNil},
+		"no destination": {(*anyOne)(nil).Mul(s, x), buffer.ErrNil},
+		"size":           {dst.Slice(0, 1, 0, 1).Assign(s), matrix.ErrView},
+		"result type":    {none(matrix.Float32, 2, 3).Assign(s), gpu.ErrInvalid},
+		"no dense":       {(*anyOne)(nil).Assign(s), buffer.ErrNil},
 		"nil":            {second(nothing.ToDense()), buffer.ErrNil},
-		"nil product":    {matrix.MulSparse(new(anyOne), nothing, f32), buffer.ErrNil},
+		"nil product":    {new(anyOne).Mul(nothing, f32), buffer.ErrNil},
+		"nil transpose":  {nothing.T().Err(), buffer.ErrNil},
+		"nil format":     {second(nothing.ToFormat(matrix.CSR)), buffer.ErrNil},
+		"no format":      {second(s.ToFormat(7)), gpu.ErrInvalid},
 		"nil append":     {nothing.Append(0, 0, 0), buffer.ErrNil},
 		"nil slice":      {nothing.ColumnSlice(0, 0).Err(), buffer.ErrNil},
 		"nil values":     {nothing.Values().Err(), buffer.ErrNil},
 		"nil touch":      {nothing.Touch(), buffer.ErrNil},
 		"nil sync":       {nothing.Sync(ctx), buffer.ErrNil},
 		"nobody":         {second(nobody.ToDense()), gpu.ErrInvalid},
-		"nobody, dst":    {nobody.AssignTo(dst), gpu.ErrInvalid},
+		"nobody, dst":    {dst.Assign(&nobody), gpu.ErrInvalid},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.got, c.want)

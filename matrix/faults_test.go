@@ -131,7 +131,7 @@ func (s *denseScene) others() []devtest.Step {
 		}),
 		does("mapped operand", func() error { return s.pair.Assign(matrix.AddScalar(s.pair, 2)) }),
 		does("sparse product", func() error {
-			return viewed(s.wa.RowSlice(0, 3), func(v *dense) error { return matrix.MulSparse(s.product, s.sparse, v) })
+			return viewed(s.wa.RowSlice(0, 3), func(v *dense) error { return s.product.Mul(s.sparse, v) })
 		}),
 		does("sparse values", func() error {
 			return viewed(s.sparse.Values(), func(v *dense) error { return v.Assign(matrix.Scale(3, v)) })

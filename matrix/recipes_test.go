@@ -150,10 +150,8 @@ func Example_pageRank() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	next := given(dev, 3, 1, 0, 0, 0)
 	for range 50 {
-		_ = matrix.MulSparse(next, links, rank)
-		_ = rank.Assign(matrix.Scale[float32](0.85, next).AddScalar(0.15))
+		_ = rank.Assign(matrix.Scale[float32](0.85, matrix.Mul(links, rank)).AddScalar(0.15))
 	}
 	show(rank)
 	// Output:

@@ -21,7 +21,7 @@ func TestReopen(t *testing.T) {
 	synced, own := must[*dense](t)(matrix.Wrap(dev, 1, 2, make([]float32, 2))), must[*dense](t)(matrix.FromSlice(dev, 1, 2, data[:2]))
 	s := must[*matrix.Sparse[float32]](t)(matrix.WrapSparse(dev, matrix.CSR, 2, 2, []float32{5, 6}, []int32{0, 1}, []int32{0, 1, 2}))
 	product := must[*dense](t)(matrix.New[float32](dev, 2, 2))
-	check(t, errors.Join(w.Add(a, a), synced.Fill(9), synced.Sync(background), matrix.MulSparse(product, s, a)))
+	check(t, errors.Join(w.Add(a, a), synced.Fill(9), synced.Sync(background), product.Mul(s, a)))
 	lose(t, dev)
 	isError(t, w.Add(a, a), gpu.ErrDeviceLost)
 	check(t, dev.Reopen(background))
@@ -34,7 +34,7 @@ func TestReopen(t *testing.T) {
 	if v := must[[]float32](t)(matrix.AddScalar(synced, 1).Read(background)); !slices.Equal(v, []float32{10, 10}) {
 		t.Errorf("synced results came back as %v", v)
 	}
-	check(t, matrix.MulSparse(product, s, a)) // an owned result, and lists made anew
+	check(t, product.Mul(s, a)) // an owned result, and lists made anew
 	if v := must[[]float32](t)(product.Read(background)); !slices.Equal(v, []float32{50, 100, 180, 240}) {
 		t.Errorf("the product is %v", v)
 	}

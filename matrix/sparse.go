@@ -236,29 +236,88 @@ func (s *Sparse[T]) Structure() (indices, pointers []int32, err error) {
 }
 
 // ToDense returns the matrix as a dense one, row-major. Kernels write it.
-func (s *Sparse[T]) ToDense() (*Dense[T], error) {
-	d := &Dense[T]{}
-	if err := s.core().assignTo("ToDense", d.core()); err != nil {
-		return nil, err
-	}
-	return d, nil
+func (s *Sparse[T]) ToDense() (*Dense[T], error) { return evaluated[T]("ToDense", s) }
+
+// T returns the transpose as a view of the same memory: of [CSC] in [CSR], and the other way round. That of block columns is
+// [gpu.ErrUnsupported]. A view that could not be made carries its error, as those of [Sparse.ColumnSlice] do. Close it when done.
+func (s *Sparse[T]) T() *Sparse[T] { return &Sparse[T]{s.core().transposed("T")} }
+
+// ToFormat returns a new owned matrix with the same entries in a format. Values are copied on the device. Of [BlockColumn] the columns are those
+// that have entries.
+func (s *Sparse[T]) ToFormat(format Format) (*Sparse[T], error) {
+	const op = "ToFormat"
+	return sparseOf[T](formatted(op, s.core().node(op), format))
 }
 
-// AssignTo writes the matrix to a dense one on the same device, of any order, stride and offset: kernels fill it with zeros
-// and put the entries in their places. As with [Dense.Assign] an owned destination takes the size of s; wrapped memory and
-// views keep theirs, and another size is [buffer.ErrShape], of a view [ErrView]. dst may be a view of the values.
-func (s *Sparse[T]) AssignTo(dst *Dense[T]) error { return s.core().assignTo("AssignTo", dst.core()) }
+func (s *Sparse[T]) expr(op string) Expr[T] { return Expr[T]{s.core().node(op)} }
 
-// MulSparse queues dst = A B for a sparse A of m x k and a dense B of k x n of any layout. dst takes the size m x n, or must
-// have it, as with [Dense.Assign]; it may be B, or share memory with B or with the values of A. Everything is on one device:
-// [gpu.ErrForeign] otherwise.
+// Expr returns the matrix as an expression. It can stand in any, see [Expr.Sparse].
+func (s *Sparse[T]) Expr() *Expr[T] { return &Expr[T]{s.core().node("Expr")} }
+
+// With returns the matrix with other stored values, as an expression: a row with one for each entry in the order of storage, of
+// block columns column after column, or a single one for all.
+func (s *Sparse[T]) With(values Operand[T]) *Expr[T] {
+	const op = "With"
+	n, v := s.core().node(op), from(op, values)
+	switch {
+	case n.Err != nil:
+		return &Expr[T]{n}
+	case v.Err != nil:
+		return &Expr[T]{v}
+	}
+	v = v.Typed(n.Type)
+	row := n.Args[0]
+	switch {
+	case v.Kind == expr.Scalar && v.Rows == 1 && v.Cols == 1:
+		v = expr.Number(v.Type, 1, row.Cols, v.Value)
+	case v.Rows != 1 || v.Cols != row.Cols:
+		return &Expr[T]{expr.Failed(expr.ShapeError(op, row.Shape(), v.Shape()))}
+	}
+	if err := expr.Join(op, row, v).Err; err != nil {
+		return &Expr[T]{expr.Failed(err)}
+	}
+	return &Expr[T]{expr.NewSparse(n.Dev, n.Rows, n.Cols, n.Source.(expr.Entries), v)}
+}
+
+// Sparse evaluates an expression that is sparse and returns its result as a new owned matrix; any other is [gpu.ErrUnsupported].
+// Sparse matrices can stand in every expression, and it stays sparse under
 //
-// The sum of an element is made in an order that depends on A alone, so that results are the same every time, and satisfies
-// |c - exact| <= k * 2^-24 * sum |a||b| with k the entries of the row. Integers wrap.
+//   - operations of one operand that make 0 of 0, as Abs and Sqrt, conversions to types of 32 bits, and the transpose;
+//   - products and quotients with a number or, element by element, with a dense matrix, of which the elements are used where the sparse one
+//     has entries alone: where nothing is stored the result is 0, whatever the dense matrix has. Of a product of dense matrices in that place
+//     only these elements are computed;
+//   - sums, differences, element-wise products, minima and the like of two sparse matrices of one size;
+//   - the product of two sparse matrices, [Mul].
 //
-// Kernels go row by row. At its first product a matrix that is not [CSR] has its rows listed on the host, in time and memory
-// proportional to its values; the list, 8 bytes for each value on the device, is kept until the matrix changes or is
-// closed. Rows of more than 1024 entries are computed in parts that are added up, with up to 64 MiB of temporary memory.
-func MulSparse[T Elem](dst *Dense[T], a *Sparse[T], b *Dense[T]) error {
-	return a.core().mul("MulSparse", dst.core(), b.core())
+// The result has the order of the first sparse operand. A product with a dense matrix is dense: kernels go along the rows of the sparse
+// one, or along its columns for the transpose. Sums, means and norms of everything, of rows and of columns read the stored values alone. All
+// other operations take a sparse matrix as the dense one that it stands for, for which there must be memory.
+//
+// Where the entries of a result are is found on the host when the expression is built, in time and memory proportional to them; for the
+// product of two sparse matrices to the products of two entries that it sums, of which there may be 2^27, [gpu.ErrLimit]. If the
+// structure of an operand changes before the expression is evaluated, that is [ErrSparse] or [buffer.ErrShape].
+//
+// The sum of an element is made in an order that depends on the structure alone, so that results are the same every time, and satisfies
+// |c - exact| <= k * 2^-24 * sum |a||b| with k the entries of the row. Integers wrap. The first product lists the rows (columns)
+// on the host, unless they are stored that way; the list, 8 bytes for each value on the device, is kept until the structure changes or the
+// matrix is closed. Rows of more than 1024 entries are computed in parts that are added up, with up to 64 MiB of temporary memory.
+func (e *Expr[T]) Sparse() (*Sparse[T], error) { return sparseOf[T](e.sparse("Sparse")) }
+
+// MulBlockColumn returns the product of a dense matrix and a sparse one in [BlockColumn]: only those columns are computed and
+// stored in which s has entries. It is what gradients of sparse inputs take: delta times the transpose of the input. Add the values to the
+// columns of a dense matrix by [Dense.AddToCols].
+func MulBlockColumn[T Elem](a Operand[T], s *Sparse[T]) (*Sparse[T], error) {
+	const op = "MulBlockColumn"
+	x, n := from(op, a), s.core().node(op)
+	if err := firstError(x.Err, n.Err); err != nil {
+		return nil, err
+	}
+	if x.Cols != n.Rows {
+		return nil, expr.ShapeError(op, x.Shape(), n.Shape())
+	}
+	ids, some, err := filled(op, n)
+	if err != nil {
+		return nil, err
+	}
+	return sparseOf[T](blockColumns(op, n.Cols, ids, expr.NewProduct(op, x, some)))
 }

@@ -43,7 +43,7 @@ func ExampleWrapSparse() {
 	// [10 20 30]
 }
 
-func ExampleMulSparse() {
+func ExampleSparse_Append() {
 	ctx := context.Background()
 	dev := oracle(ctx)
 	defer dev.Close()
@@ -68,7 +68,7 @@ func ExampleMulSparse() {
 	defer b.Close()
 	c := &matrix.Dense[float32]{}
 	defer c.Close()
-	if err := matrix.MulSparse(c, a, b); err != nil {
+	if err := c.Mul(a, b); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(c.Read(ctx))

@@ -2,9 +2,13 @@
 
 package matrix
 
-// LimitSparseScratch makes products with long rows use so few bytes of temporary memory at a time, until restore is called.
-func LimitSparseScratch(bytes int) (restore func()) {
-	old := maxScratch
-	maxScratch = bytes
-	return func() { maxScratch = old }
+import (
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
+)
+
+// LimitSparseScratch makes products with long rows use so few bytes of temporary memory at a time on a device.
+func LimitSparseScratch(dev *gpu.Device, bytes int) {
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Scratch = bytes })
 }

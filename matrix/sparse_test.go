@@ -3,6 +3,7 @@
 package matrix_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -113,7 +114,7 @@ func TestSparseRoundTrip(t *testing.T) {
 					values, indices, pointers := pack(x, rows, cols, format)
 					s := must[*sparse](t)(matrix.NewSparse(dev, format, rows, cols, values, indices, pointers))
 					d, mem := wrapped(t, dev, to, rows, cols, random(rng, rows*cols))
-					check(t, s.AssignTo(d))
+					check(t, d.Assign(s))
 					guardedThere(t, what, d)
 					check(t, d.Sync(background))
 					guarded(t, what, d, mem)
@@ -141,12 +142,12 @@ func TestSparseDestinations(t *testing.T) {
 		zero, other := &dense{}, must[*dense](t)(matrix.New[float32](dev, 7, 1))
 		column := must[*dense](t)(matrix.FromSlice(dev, 2, 3, make([]float32, 6), matrix.Options{ColMajor: true}))
 		for _, d := range []*dense{zero, other, column} {
-			check(t, s.AssignTo(d))
+			check(t, d.Assign(s))
 			same(t, "owned", must[[]float32](t)(d.Read(background)), x)
 		}
 		big := must[*dense](t)(matrix.Fill(5, 5, float32(9)).On(dev).Eval())
 		part := big.Slice(1, 4, 2, 4).T()
-		check(t, s.AssignTo(part))
+		check(t, part.Assign(s))
 		same(t, "transposed view", must[[]float32](t)(big.Read(background)), []float32{
 			9, 9, 9, 9, 9,
 			9, 9, 1, 0, 9,
@@ -155,21 +156,21 @@ func TestSparseDestinations(t *testing.T) {
 			9, 9, 9, 9, 9,
 		})
 		ext := must[*dense](t)(matrix.Wrap(dev, 3, 2, make([]float32, 6)))
-		if err := s.AssignTo(ext); !errors.Is(err, buffer.ErrShape) {
+		if err := ext.Assign(s); !errors.Is(err, buffer.ErrShape) {
 			t.Errorf("wrapped memory of another size: %v", err)
 		}
-		if err := s.AssignTo(big.Slice(0, 1, 0, 1)); !errors.Is(err, matrix.ErrView) {
+		if err := big.Slice(0, 1, 0, 1).Assign(s); !errors.Is(err, matrix.ErrView) {
 			t.Errorf("view of another size: %v", err)
 		}
-		if err := s.AssignTo(big); !errors.Is(err, matrix.ErrView) {
+		if err := big.Assign(s); !errors.Is(err, matrix.ErrView) {
 			t.Errorf("matrix with views: %v", err)
 		}
 		row := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 1, 3, []float32{4, 5, 6}, []int32{0, 1, 2}, []int32{0, 3}))
 		own := row.Values()
 		check(t, own.Assign(matrix.Scale(2, own)))
-		check(t, row.AssignTo(own))
+		check(t, own.Assign(row))
 		same(t, "own values", must[[]float32](t)(own.Read(background)), []float32{8, 10, 12})
-		if err := s.AssignTo(own); !errors.Is(err, buffer.ErrShape) {
+		if err := own.Assign(s); !errors.Is(err, buffer.ErrShape) {
 			t.Errorf("values of another size: %v", err)
 		}
 		check(t, errors.Join(zero.Close(), other.Close(), column.Close(), part.Close(), big.Close(), ext.Close()))
@@ -257,14 +258,14 @@ func TestSparseProducts(t *testing.T) {
 						a := must[*sparse](t)(matrix.NewSparse(dev, format, m, k, values, indices, pointers))
 						b, _ := wrapped(t, dev, fb, k, n, y)
 						c, mem := wrapped(t, dev, fc, m, n, random(rng, m*n))
-						check(t, matrix.MulSparse(c, a, b))
+						check(t, c.Mul(a, b))
 						guardedThere(t, what, c)
 						check(t, c.Sync(background))
 						guarded(t, what, c, mem)
 						got := must[[]float32](t)(c.Read(background))
 						within(t, what, got, want, bound)
 						again := &dense{}
-						check(t, matrix.MulSparse(again, a, b))
+						check(t, again.Mul(a, b))
 						same(t, what+" again", must[[]float32](t)(again.Read(background)), got)
 						check(t, errors.Join(a.Close(), b.Close(), c.Close(), again.Close()))
 					}
@@ -286,16 +287,16 @@ func TestSparseProductAliases(t *testing.T) {
 			values, indices, pointers := pack(x, n, n, format)
 			a := must[*sparse](t)(matrix.NewSparse(dev, format, n, n, values, indices, pointers))
 			b := must[*dense](t)(matrix.FromSlice(dev, n, n, y))
-			check(t, matrix.MulSparse(b, a, b))
+			check(t, b.Mul(a, b))
 			within(t, "in place", must[[]float32](t)(b.Read(background)), want, bound)
 			check(t, b.SetSlice(y))
 			v := b.T()
-			check(t, matrix.MulSparse(v, a, b))
+			check(t, v.Mul(a, b))
 			within(t, "transposed", must[[]float32](t)(v.Read(background)), want, bound)
 			check(t, errors.Join(v.Close(), a.Close(), b.SetSlice(y)))
 			values, indices, pointers = pack(x[:3*n], 3, n, format)
 			a = must[*sparse](t)(matrix.NewSparse(dev, format, 3, n, values, indices, pointers))
-			check(t, matrix.MulSparse(b, a, b))
+			check(t, b.Mul(a, b))
 			got := must[[]float32](t)(b.Read(background))
 			want, bound = rowMajorProduct(x, y, 3, n, n)
 			within(t, "resized in place", got, want, bound)
@@ -304,9 +305,9 @@ func TestSparseProductAliases(t *testing.T) {
 		// One row: the values are a matrix that can be both factors and the result.
 		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 1, 1, []float32{3}, []int32{0}, []int32{0, 1}))
 		v := s.Values()
-		check(t, matrix.MulSparse(v, s, v))
+		check(t, v.Mul(s, v))
 		same(t, "squared", must[[]float32](t)(v.Read(background)), []float32{9})
-		check(t, matrix.MulSparse(v, s, v))
+		check(t, v.Mul(s, v))
 		same(t, "squared again", must[[]float32](t)(v.Read(background)), []float32{81})
 		check(t, errors.Join(v.Close(), s.Close()))
 		nothingLeft(t, dev)
@@ -346,13 +347,13 @@ func TestSparseIntegerProducts(t *testing.T) {
 			a := must[*matrix.Sparse[int32]](t)(matrix.NewSparse(dev, format, m, k, v, i, p))
 			b := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, k, n, y))
 			c := &matrix.Dense[int32]{}
-			check(t, matrix.MulSparse(c, a, b))
+			check(t, c.Mul(a, b))
 			same(t, "int32", must[[]int32](t)(c.Read(background)), want)
 			uv, ui, up := pack(ux, m, k, format)
 			d := must[*matrix.Sparse[uint32]](t)(matrix.NewSparse(dev, format, m, k, uv, ui, up))
 			e := must[*matrix.Dense[uint32]](t)(matrix.FromSlice(dev, k, n, uy))
 			f := &matrix.Dense[uint32]{}
-			check(t, matrix.MulSparse(f, d, e))
+			check(t, f.Mul(d, e))
 			same(t, "uint32", must[[]uint32](t)(f.Read(background)), unsigned)
 			check(t, errors.Join(a.Close(), b.Close(), c.Close(), d.Close(), e.Close(), f.Close()))
 		}
@@ -380,13 +381,9 @@ func TestSparseLongRows(t *testing.T) {
 				values, indices, pointers := pack(x, m, k, format)
 				a := must[*sparse](t)(matrix.NewSparse(dev, format, m, k, values, indices, pointers))
 				for _, scratch := range []int{0, 1} {
-					restore := func() {}
-					if scratch > 0 {
-						restore = matrix.LimitSparseScratch(scratch)
-					}
+					matrix.LimitSparseScratch(dev, cmp.Or(scratch, 64<<20))
 					c, mem := wrapped(t, dev, forms[(n+scratch)%len(forms)], m, n, random(rng, m*n))
-					check(t, matrix.MulSparse(c, a, b))
-					restore()
+					check(t, c.Mul(a, b))
 					check(t, c.Sync(background))
 					guarded(t, name(n, format), c, mem)
 					got := must[[]float32](t)(c.Read(background))

@@ -53,7 +53,7 @@ func TestSparseAppend(t *testing.T) {
 				samePartsOf(t, name(f, size), s, values, indices, pointers)
 				y := random(rng, cols*2)
 				b, c := must[*dense](t)(matrix.FromSlice(dev, cols, 2, y)), &dense{}
-				check(t, matrix.MulSparse(c, s, b))
+				check(t, c.Mul(s, b))
 				want, bound := rowMajorProduct(x, y, rows, cols, 2)
 				within(t, name(f, size), must[[]float32](t)(c.Read(background)), want, bound)
 				check(t, errors.Join(s.Close(), b.Close(), c.Close()))
@@ -137,7 +137,7 @@ func TestSparseErrors(t *testing.T) {
 			{"stride", wrap(matrix.Options{Stride: 4}), gpu.ErrInvalid},
 			{"order", wrap(matrix.Options{ColMajor: true}), gpu.ErrInvalid},
 			{"offset", wrap(matrix.Options{Offset: 1}), gpu.ErrInvalid},
-			{"closed assign", closed.AssignTo(b), gpu.ErrClosed},
+			{"closed assign", b.Assign(closed), gpu.ErrClosed},
 			{"closed append", closed.Append(0, 3, 1), gpu.ErrClosed},
 			{"closed slice", closed.ColumnSlice(0, 1).Err(), gpu.ErrClosed},
 			{"closed alias", closed.Alias().Err(), gpu.ErrClosed},
@@ -145,8 +145,8 @@ func TestSparseErrors(t *testing.T) {
 			{"closed values", closed.Values().Err(), gpu.ErrClosed},
 			{"closed sync", closed.Sync(background), gpu.ErrClosed},
 			{"closed touch", closed.Touch(), gpu.ErrClosed},
-			{"closed product", matrix.MulSparse(c, closed, b), gpu.ErrClosed},
-			{"nil assign", null.AssignTo(b), buffer.ErrNil},
+			{"closed product", c.Mul(closed, b), gpu.ErrClosed},
+			{"nil assign", b.Assign(null), buffer.ErrNil},
 			{"nil append", null.Append(0, 0, 1), buffer.ErrNil},
 			{"nil slice", null.ColumnSlice(0, 1).Err(), buffer.ErrNil},
 			{"nil alias", null.Alias().Err(), buffer.ErrNil},
@@ -156,15 +156,13 @@ func TestSparseErrors(t *testing.T) {
 			{"nil touch", null.Touch(), buffer.ErrNil},
 			{"nil err", null.Err(), buffer.ErrNil},
 			{"nil dense", second(null.ToDense()), buffer.ErrNil},
-			{"zero value", (&sparse{}).AssignTo(b), gpu.ErrInvalid},
-			{"nil destination", s.AssignTo(nothing), buffer.ErrNil},
-			{"foreign destination", s.AssignTo(foreign), gpu.ErrForeign},
-			{"nil product", matrix.MulSparse(c, null, b), buffer.ErrNil},
-			{"nil factor", matrix.MulSparse(c, s, nothing), buffer.ErrNil},
-			{"nil result", matrix.MulSparse(nothing, s, b), buffer.ErrNil},
-			{"foreign factor", matrix.MulSparse(c, s, foreign), gpu.ErrForeign},
-			{"foreign result", matrix.MulSparse(foreign, s, b), gpu.ErrForeign},
-			{"product shapes", matrix.MulSparse(c, s, c), buffer.ErrShape},
+			{"zero value", b.Assign((&sparse{})), gpu.ErrInvalid},
+			{"nil destination", nothing.Assign(s), buffer.ErrNil},
+			{"nil product", c.Mul(null, b), buffer.ErrNil},
+			{"nil factor", c.Mul(s, nothing), buffer.ErrNil},
+			{"nil result", nothing.Mul(s, b), buffer.ErrNil},
+			{"foreign factor", c.Mul(s, foreign), gpu.ErrForeign},
+			{"product shapes", c.Mul(s, c), buffer.ErrShape},
 			{"compress nil", second(matrix.SparseFromDense(background, nothing, matrix.CSC)), buffer.ErrNil},
 			{"compress nothing", second(matrix.SparseFromDense(background, &dense{}, matrix.CSC)), gpu.ErrInvalid},
 			{"compress to nothing", second(matrix.SparseFromDense(background, b, 3)), gpu.ErrInvalid},
@@ -192,7 +190,7 @@ func TestSparseErrors(t *testing.T) {
 			}
 		}
 		dev.Close()
-		if err := s.AssignTo(b); !errors.Is(err, gpu.ErrClosed) {
+		if err := b.Assign(s); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed device: %v", err)
 		}
 		if err := s.Append(2, 3, 1); !errors.Is(err, gpu.ErrClosed) {

@@ -44,7 +44,7 @@ func BenchmarkSparseRows(b *testing.B) {
 			a := must[*matrix.Sparse[float32]](b)(
 				matrix.NewSparse(dev, matrix.CSR, s.rows, s.cols, random(newRand(2), len(indices)), indices, pointers))
 			x, c := resident(b, dev, s.cols, s.wide), resident(b, dev, s.rows, s.wide)
-			run(b, dev, func() error { return matrix.MulSparse(c, a, x) })
+			run(b, dev, func() error { return c.Mul(a, x) })
 			b.ReportMetric(2*float64(len(indices)*s.wide*b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 			check(b, a.Close())
 		})

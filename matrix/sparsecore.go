@@ -37,18 +37,20 @@ type sparseCore struct {
 	tail  []byte     // values the device does not have
 	sent  int        // indices it has
 	torn  bool       // work on the structure there failed: it is sent again, whole
+	made  []madeOf   // what an expression derived it of: it has no values then, and its structure is in its tables alone
 
 	err     error // a view that could not be made
 	closed  bool
 	cleanup *cleanup.Cleanup // drops the shares of a view that nobody closed
-	rows    *rowList         // for products
+	tables  *tables
+	uploads atomic.Uint32 // how often work on the tables failed
 }
 
 // shares are a matrix's shares of its memory.
 type shares struct{ values, indices, pointers *buffer.Buffer } // of block columns the pointers are nil
 
 func newSparse(dev *gpu.Device, t fuse.Type, format Format, rows, cols int) *sparseCore {
-	s := &sparseCore{dev: dev, t: t, format: format, majors: cols, minors: rows, changes: new(atomic.Uint32)}
+	s := &sparseCore{dev: dev, t: t, format: format, majors: cols, minors: rows, changes: new(atomic.Uint32), tables: new(tables)}
 	if format == CSR {
 		s.majors, s.minors = rows, cols
 	}
@@ -259,7 +261,7 @@ func (s *sparseCore) close() error {
 	}
 	s.closed = true
 	s.cleanup.Stop()
-	return firstError(s.rows.close(), s.drop())
+	return firstError(s.tables.close(), s.drop())
 }
 
 // drop closes a share of every buffer. The one of the values is the last, for its release function.
@@ -278,12 +280,23 @@ func (s *sparseCore) share(op string, start, n int) *sparseCore {
 	}
 	v := &sparseCore{
 		dev: s.dev, t: s.t, format: s.format, majors: n, minors: s.minors, index: s.index, first: s.first + start,
-		external: s.external, view: s.view, shares: held, changes: s.changes, begun: s.begun, sent: s.sent,
-		cleanup: cleanup.New(func() { _ = held.drop() }),
+		external: s.external, view: s.view, shares: held, changes: s.changes, begun: s.begun, sent: s.sent, tables: new(tables),
 	}
+	lists := v.tables
+	v.cleanup = cleanup.New(func() { _ = firstError(lists.close(), held.drop()) })
 	if s.format != BlockColumn {
 		v.ptr = s.ptr[start:][: n+1 : n+1]
 	}
+	return v
+}
+
+// transposed is a view of the transpose.
+func (s *sparseCore) transposed(op string) *sparseCore {
+	if s.err == nil && s.format == BlockColumn {
+		return &sparseCore{err: fail(op, gpu.ErrUnsupported, "the transpose of block columns; ToFormat makes CSC of them")}
+	}
+	v := s.share(op, 0, s.majors)
+	v.view, v.format = true, CSC+CSR-v.format
 	return v
 }
 
@@ -380,13 +393,13 @@ func (s *sparseCore) restructure() (err error) {
 // tear notes that work on the matrix failed, and with it perhaps what wrote its structure. Of a slice nothing can be sent, and external
 // memory is the caller's to touch.
 func (s *sparseCore) tear() {
-	if s.external || s.view {
+	s.uploads.Add(1)
+	if s.external || s.view || s.made != nil {
 		return
 	}
 	s.mu.Lock()
 	s.torn = true
 	s.mu.Unlock()
-	s.changes.Add(1)
 }
 
 // extend writes what was appended behind the first words of a buffer, which is replaced by one of twice the size if it is too small,
@@ -402,11 +415,7 @@ func (s *sparseCore) extend(b **buffer.Buffer, first int, tail gpu.Host) error {
 	if err != nil {
 		return err
 	}
-	if first > 0 {
-		from, to := words(old, 0, first), words(next, 0, first)
-		err = exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from))
-	}
-	if err == nil {
+	if err = copied(next, old, used); err == nil {
 		err = next.Write(used, tail)
 	}
 	if err != nil {
@@ -414,6 +423,25 @@ func (s *sparseCore) extend(b **buffer.Buffer, first int, tail gpu.Host) error {
 	}
 	*b = next
 	return old.Close()
+}
+
+// copied copies the first bytes of a buffer by a command of the device: evaluations that wait for this one may do so.
+func copied(to, from *buffer.Buffer, size int) error {
+	if size == 0 {
+		return nil
+	}
+	src, err := from.Memory(buffer.Reads)
+	if err != nil {
+		return err
+	}
+	dst, err := to.Memory(buffer.Replaces)
+	if err != nil {
+		return err
+	}
+	if err = dst.CopyFrom(0, src, 0, uint64(size)); err == nil {
+		to.Wrote(to.Device(), buffer.Range(0, size))
+	}
+	return err
 }
 
 // words is words lo to hi-1 of a buffer as a matrix of bits, which nothing that copies them changes.
@@ -474,7 +502,8 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err := values.assign(context.Background(), op, exec.Leaf(s.dev, from, from)); err != nil {
 		return nil, err
 	}
-	c := &sparseCore{dev: s.dev, t: s.t, format: s.format, majors: s.majors, minors: s.minors, changes: new(atomic.Uint32)}
+	size := s.shape()
+	c := newSparse(s.dev, s.t, s.format, size[0], size[1])
 	c.index, c.ptr = index, ptr
 	return c.with(op, values.buf, buffer.FromHost)
 }

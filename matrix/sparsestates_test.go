@@ -17,7 +17,7 @@ import (
 var sparseCalls = map[string]func(s *sparse) error{
 	"Alias":       func(s *sparse) error { return s.Alias().Err() },
 	"Append":      func(s *sparse) error { return s.Append(2, 3, 1) },
-	"AssignTo":    func(s *sparse) error { return s.AssignTo(&dense{}) },
+	"Assign":      func(s *sparse) error { return new(dense).Assign(s) },
 	"Clone":       func(s *sparse) error { return second(s.Clone()) },
 	"ColumnSlice": func(s *sparse) error { return s.ColumnSlice(0, 1).Err() },
 	"Move":        func(s *sparse) error { return second(s.Move()) },
@@ -35,7 +35,14 @@ var sparseCalls = map[string]func(s *sparse) error{
 	"Touch":   func(s *sparse) error { return s.Touch() },
 	"Values":  func(s *sparse) error { return s.Values().Err() },
 
-	"MulSparse": func(s *sparse) error { return matrix.MulSparse(&dense{}, s, &dense{}) },
+	"Expr":     func(s *sparse) error { return s.Expr().Err() },
+	"Sparse":   func(s *sparse) error { return second(s.Expr().Sparse()) },
+	"T":        func(s *sparse) error { return s.T().Err() },
+	"ToFormat": func(s *sparse) error { return second(s.ToFormat(matrix.CSR)) },
+	"With":     func(s *sparse) error { return s.With(matrix.Fill[float32](1, 1, 2)).Err() },
+
+	"Mul":            func(s *sparse) error { return new(dense).Mul(s, &dense{}) },
+	"MulBlockColumn": func(s *sparse) error { return second(matrix.MulBlockColumn(matrix.Fill[float32](1, 1, 2), s)) },
 }
 
 // sparseQueries are those that answer whatever the state.
@@ -139,7 +146,7 @@ func TestSparseTake(t *testing.T) {
 			p, q := sound(f), sound(matrix.CSC)
 			released := 0
 			a := must[*sparse](t)(q.make(dev))
-			check(t, matrix.MulSparse(c, a, y)) // has a list of rows, which goes with the rest
+			check(t, c.Mul(a, y)) // has a list of rows, which goes with the rest
 			b := must[*sparse](t)(p.wrap(dev, matrix.Options{Release: func() { released++ }}))
 			al := b.Alias()
 			check(t, a.Take(b))

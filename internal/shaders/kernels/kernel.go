@@ -118,7 +118,7 @@ var (
 	productSum     = &form{"product/sum", &sumText, "", 1, 4}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
-	sparseScatter  = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
+	sparseScatter  = &form{"sparse/scatter", &scatterText, "", 3, 12}
 	eliminateForm  = &form{"factor/eliminate", &eliminateText, "SIZE PIVOT JORDAN", 0, 12}
 	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8}
 	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8}
@@ -223,7 +223,7 @@ func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	params = params[4*len(shape):]
 	switch {
 	case r.k.form == sparseScatter:
-		scatter(shape, r.k.params[0] == 1, storage)
+		scatter(shape, storage)
 	case r.f == nil:
 		r.factor(shape, storage)
 	case r.f.Type == fuse.F32:

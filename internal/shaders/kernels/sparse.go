@@ -5,7 +5,6 @@ package kernels
 import (
 	"encoding/binary"
 	"math"
-	"sort"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -22,6 +21,7 @@ type SparseRows struct {
 	Rows, Cols int  // of the result, after cutting
 	Inner      int  // rows of the dense factor
 	Entries    int  // of the structure
+	Values     int  // the first of them
 }
 
 // SparseBase is the word of Shape that says where the first of the values is bound.
@@ -31,7 +31,7 @@ const SparseBase = 5
 func (r *SparseRows) Launch() *Launch {
 	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed)}}
 	wide := quads(r.Cols)
-	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries)
+	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries, r.Values)
 }
 
 // SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the
@@ -41,49 +41,37 @@ func SparseSum(rows, cols int) *Launch {
 	return Kernel{form: sparseSum}.launch(shaders.Ceil(rows*wide, sparseSize), rows, cols, wide)
 }
 
-// Scatter describes a launch that writes entries to a dense matrix of zeros. "Major" is what the pointers or block ids
-// count: columns, or the rows of CSR. Its storage bindings are the values, the indices or block ids, the pointers (which
-// blocks do not read), and the dense matrix. It has no function.
+// Scatter describes a launch that writes entries to a dense matrix of zeros. Its storage bindings are the values, their rows, their
+// columns, and the dense matrix. It has no function.
 type Scatter struct {
-	Blocks bool // entries are whole columns
-	Count  int  // entries
-	Begin  int  // number of the first of them
-	First  int  // number of the first major's pointer
-
-	Majors, Minors       int
+	Count                int // entries
+	Rows, Cols           int // of the dense matrix
+	Values, RowAt, ColAt int // the first value, its row and its column
 	Offset               int // of the dense matrix
-	MajorStep, MinorStep int
+	RowStep, ColStep     int
 }
 
-// The words of Shape that say where the first value, the first pointer, the dense matrix and the first index are bound.
+// The words of Shape that say where the first value, its row, its column and the dense matrix are bound.
 const (
-	ScatterBase   = 2
-	ScatterFirst  = 3
+	ScatterValues = 3
+	ScatterRows   = 4
+	ScatterCols   = 5
 	ScatterOffset = 6
-	ScatterIndex  = 9
 )
 
 // Launch plans the launch.
 func (s *Scatter) Launch() *Launch {
-	k := Kernel{form: sparseScatter, params: []int{shaders.Bit(s.Blocks)}}
-	return k.launch(shaders.Ceil(s.Count, sparseSize),
-		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep, s.Begin)
+	return Kernel{form: sparseScatter}.launch(shaders.Ceil(s.Count, sparseSize),
+		s.Count, s.Rows, s.Cols, s.Values, s.RowAt, s.ColAt, s.Offset, s.RowStep, s.ColStep)
 }
 
 // scatter is the reference of the kernel of that name.
-func scatter(shape []int, blocks bool, storage [][]byte) {
-	begin, base, first, majors, minors := shape[1], shape[2], shape[3], shape[4], shape[5]
-	values, indices, pointers, dense := storage[0], storage[1], storage[2], storage[3]
+func scatter(shape []int, storage [][]byte) {
+	values, rows, cols, dense := storage[0], storage[1], storage[2], storage[3]
 	for t := range shape[0] {
-		major, minor := 0, 0
-		if blocks {
-			major, minor = int(word(indices, t/minors)), t%minors
-		} else { // the last of the majors that begins at the entry or before it
-			major = sort.Search(majors-1, func(i int) bool { return int(word(pointers, first+i+1)) > begin+t })
-			minor = int(word(indices, shape[ScatterIndex]+t))
-		}
-		if major < majors && minor < minors {
-			binary.LittleEndian.PutUint32(dense[4*(shape[6]+major*shape[7]+minor*shape[8]):], word(values, base+t))
+		i, j := int(word(rows, shape[ScatterRows]+t)), int(word(cols, shape[ScatterCols]+t))
+		if i < shape[1] && j < shape[2] {
+			binary.LittleEndian.PutUint32(dense[4*(shape[ScatterOffset]+i*shape[7]+j*shape[8]):], word(values, shape[ScatterValues]+t))
 		}
 	}
 }

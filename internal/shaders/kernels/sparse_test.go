@@ -42,38 +42,22 @@ func program(t *testing.T, l *Launch, f *fuse.Func) shaders.Program {
 	return p
 }
 
-// write runs the reference of a scatter whose parts are bound where its words say.
-func write(t *testing.T, s Scatter, base, index, first int, storage ...[]byte) {
-	t.Helper()
+// TestScatter places entries that are bound from different places on, and passes over those out of range.
+func TestScatter(t *testing.T) {
+	rows := []uint32{88, 0, 2, 1, 7, 0xffffffff, 0, 1}
+	cols := []uint32{1, 1, 9, 1, 2, 3}
+	values := []uint32{88, 88, 88, 12, 13, 14, 15, 16}
+	s := Scatter{Count: 6, Rows: 3, Cols: 4, Values: 2, RowAt: 2, ColAt: 0, Offset: 1, RowStep: 1, ColStep: 4}
+	dense := make([]byte, 4*18)
 	l := s.Launch()
-	l.Shape[ScatterBase], l.Shape[ScatterIndex], l.Shape[ScatterFirst] = base, index, first
 	if len(l.Shape) != 12 || l.Groups != [3]uint32{1, 1, 1} {
 		t.Errorf("not a launch: %+v", l)
 	}
-	program(t, l, nil).Reference.Run(l.Groups, shaders.Words(nil, l.Shape...), storage)
-}
-
-// TestScatter places entries of a part of the columns, bound from different places on, and passes over those out of range.
-func TestScatter(t *testing.T) {
-	pointers := []uint32{99, 0, 2, 2, 2, 5, 7} // column 0 is bound second
-	indices := []uint32{88, 0, 2, 1, 7, 0xffffffff, 0, 1}
-	values := []uint32{88, 10, 11, 12, 13, 14, 15, 16}
-	s := Scatter{Count: 5, Begin: 2, Majors: 4, Minors: 3, Offset: 1, MajorStep: 4, MinorStep: 1}
-	dense := make([]byte, 4*18)
-	write(t, s, 3, 2, 2, pack(values), pack(indices[1:]), pack(pointers), dense)
+	program(t, l, nil).Reference.Run(l.Groups, shaders.Words(nil, l.Shape...), [][]byte{pack(values), pack(rows), pack(cols), dense})
 	want := make([]uint32, 18)
-	want[1+4*2+1], want[1+4*3+0], want[1+4*3+1] = 12, 15, 16 // columns 2 and 3 of the part
+	want[1+4*1+2], want[1+4*1+1], want[1+4*2], want[1+4*3+1] = 88, 12, 15, 16
 	if got := unpack(dense); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
-	}
-}
-
-func TestScatterBlocks(t *testing.T) {
-	s := Scatter{Blocks: true, Count: 6, Majors: 3, Minors: 2, MajorStep: 1, MinorStep: 3}
-	dense := make([]byte, 4*6)
-	write(t, s, 0, 0, 0, pack([]uint32{1, 2, 3, 4, 5, 6}), pack([]uint32{0, 9, 2}), nil, dense)
-	if got, want := unpack(dense), []uint32{1, 0, 5, 2, 0, 6}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -68,7 +68,7 @@ func describe(dev *gpu.Device) plan.Device {
 	i, l := dev.Info(), dev.Info().Limits
 	software := i.Kind == driver.KindCPU
 	return plan.Device{
-		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
+		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers), Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
 			MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),

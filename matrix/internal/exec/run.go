@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -36,9 +37,41 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		return err
 	}
 	if len(p.Steps) > 1 && r.overlapped() {
-		return r.Apart(dst, true, func(temp Dense) error { return r.Assign(temp, n) })
+		return r.apart(dst, func(temp Dense) error { return r.Assign(temp, n) })
 	}
-	return r.execute(p)
+	if err = r.prepared(p); err == nil {
+		err = r.execute(p)
+	}
+	if err != nil {
+		r.refused()
+	}
+	return err
+}
+
+// Refusable is a [Source] that wants to know of evaluations that failed.
+type Refusable interface{ Refused() }
+
+// refused tells the leaves that the evaluation failed.
+func (r *Run) refused() {
+	for n := range r.nodes {
+		if s, ok := n.Source.(Refusable); ok {
+			s.Refused()
+		}
+	}
+}
+
+// prepared compiles the kernels that write more of the result once a first one has: if one cannot be compiled, nothing is changed.
+func (r *Run) prepared(p *plan.Plan) error {
+	first := slices.IndexFunc(p.Steps, func(s *plan.Step) bool { return s.To.Mem == 0 })
+	for _, s := range p.Steps[first+1:] {
+		if first < 0 || s.Launch == nil || s.Sooner != nil || r.x.kernels.Get(s.Key) != nil {
+			continue
+		}
+		if _, err := r.x.kernel(r.ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // execute queues the steps of a plan.
@@ -61,11 +94,8 @@ func (r *Run) overlapped() bool {
 	return slices.ContainsFunc(r.buffers[1:], func(b *buffer.Buffer) bool { return !b.Same(r.buffers[0]) && b.Overlaps(r.buffers[0]) })
 }
 
-// Apart has compute write dst, or a temporary that is then copied to dst where that overlaps what is computed of.
-func (r *Run) Apart(dst Dense, overlaps bool, compute func(Dense) error) error {
-	if !overlaps {
-		return compute(dst)
-	}
+// apart has compute write a temporary that is then copied to dst.
+func (r *Run) apart(dst Dense, compute func(Dense) error) error {
 	temp, err := r.Temp(dst.Type, dst.Layout)
 	if err != nil {
 		return err
@@ -116,29 +146,6 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 		r.temps = append(r.temps, b)
 	}
 	return b, err
-}
-
-// Input is the input of a plan that package plan makes for sparse matrices, with the operands of its result.
-func (r *Run) Input(to Dense, operands ...Dense) (in plan.Input, own []plan.Operand) {
-	r.forget()
-	in = plan.Input{Device: r.x.info, To: r.operand(to)}
-	for _, d := range operands {
-		own = append(own, r.operand(d))
-	}
-	in.Memories = r.memories
-	return in, own
-}
-
-// Execute queues the plan, if there is one, over the memories of the last [Run.Input]. If its last kernel cannot be compiled, nothing
-// is changed.
-func (r *Run) Execute(p *plan.Plan, err error) error {
-	if err == nil && len(p.Steps) > 1 {
-		_, err = r.x.kernel(r.ctx, p.Steps[len(p.Steps)-1])
-	}
-	if err != nil {
-		return err
-	}
-	return r.execute(p)
 }
 
 // step queues a step of a plan and marks what it writes.
@@ -272,7 +279,8 @@ func (t *tree) memory(b *buffer.Buffer) int {
 }
 
 // node appends a node to the key: its number if it was there already.
-func (t *tree) node(n *expr.Node) error {
+func (r *Run) node(n *expr.Node) error {
+	t := &r.tree
 	if at, seen := t.nodes[n]; seen {
 		t.put(1 + at)
 		return nil
@@ -281,8 +289,8 @@ func (t *tree) node(n *expr.Node) error {
 	t.operands = append(t.operands, plan.Operand{})
 	t.put(0, int(n.Kind), int(n.Type))
 	switch n.Kind {
-	case expr.Leaf:
-		return t.leaf(n)
+	case expr.Leaf, expr.Words:
+		return r.leaf(n)
 	case expr.Scalar:
 		bits := n.Bits()
 		k := slices.Index(t.numbers, bits)
@@ -310,24 +318,44 @@ func (t *tree) node(n *expr.Node) error {
 	}
 	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log)|2*shaders.Bit(n.Hard)|4*shaders.Bit(n.Down)|8*shaders.Bit(n.Index), len(n.Args))
 	for _, a := range n.Args {
-		if err := t.node(a); err != nil {
+		if err := r.node(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// Lister is a [Source] of int32 that the host has and that the device is to have during the evaluation.
+type Lister interface {
+	// List returns the numbers, after Current; nil where the device has them.
+	List() []int32
+}
+
 // leaf appends a matrix of the expression, which may have changed since the expression was built, but not its size.
-func (t *tree) leaf(n *expr.Node) error {
+func (r *Run) leaf(n *expr.Node) error {
 	d, err := n.Source.(Source).Current()
+	if l, ok := n.Source.(Lister); ok && err == nil {
+		if list := l.List(); list != nil {
+			d, err = r.upload(list)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if d.Rows != n.Rows || d.Cols != n.Cols {
+	if n.Kind == expr.Leaf && (d.Rows != n.Rows || d.Cols != n.Cols) {
 		return expr.ShapeError("Assign", n.Shape(), d.Shape())
 	}
-	t.operands[t.nodes[n]] = t.operand(d)
+	r.operands[r.nodes[n]] = r.operand(d)
 	return nil
+}
+
+// upload is a temporary row of numbers.
+func (r *Run) upload(list []int32) (Dense, error) {
+	d, err := r.Temp(fuse.I32, expr.Layout{Rows: 1, Cols: len(list)})
+	if err == nil {
+		err = d.Buf.Write(0, gpu.HostBytes(host.BytesOf(list)))
+	}
+	return d, err
 }
 
 // explained plans the computation of a node into memory that there is not.

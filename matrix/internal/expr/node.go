@@ -21,21 +21,24 @@ type Kind uint8
 
 // The kinds.
 const (
-	Leaf      Kind = iota // a matrix
-	Scalar                // a number
-	Map                   // an element-wise operation on Args
-	Call                  // a function of the user's on Args
-	Transpose             // the transpose of Args[0]
-	Product               // Args[0] times Args[1]
-	Reduce                // Args[0] reduced along fuse.Axis
-	Sort                  // the rows of Args[0], sorted: all columns or the first ones
-	Scan                  // the running sums or products of the rows of Args[0], by Red
-	Softmax               // Args[0] normalised along its rows; with Hard along Axis
-	Index                 // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
-	Gather                // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
-	Concat                // Args below each other (AxisRows) or beside each other (AxisCols)
-	Random                // random bits: of the numbers of rows and columns, the columns of the whole, seed and stream in two words each
-	Factor                // Args by a decomposition: Routine
+	Leaf          Kind = iota // a matrix
+	Scalar                    // a number
+	Map                       // an element-wise operation on Args
+	Call                      // a function of the user's on Args
+	Transpose                 // the transpose of Args[0]
+	Product                   // Args[0] times Args[1]
+	Reduce                    // Args[0] reduced along fuse.Axis
+	Sort                      // the rows of Args[0], sorted: all columns or the first ones
+	Scan                      // the running sums or products of the rows of Args[0], by Red
+	Softmax                   // Args[0] normalised along its rows; with Hard along Axis
+	Index                     // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
+	Gather                    // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
+	Concat                    // Args below each other (AxisRows) or beside each other (AxisCols)
+	Random                    // random bits: of the numbers of rows and columns, the columns of the whole, seed and stream in two words each
+	Factor                    // Args by a decomposition: Routine
+	Sparse                    // a matrix of which Args[0] are the values; the other two are their rows and columns. Source: Entries
+	SparseProduct             // a sparse matrix times Args[0]: the values, and the words of its rows
+	Words                     // as many int32 as there are when they are looked at
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -153,7 +156,9 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		if n.Cols = b.Cols; a.Cols != b.Rows {
 			return Failed(ShapeError(op, a.Shape(), b.Shape()))
 		}
-		err = CheckDims(op, n.Rows, n.Cols)
+		if !n.sparse() {
+			err = CheckDims(op, n.Rows, n.Cols)
+		}
 	case Transpose:
 		n.Rows, n.Cols = a.Cols, a.Rows
 	case Reduce:
@@ -170,6 +175,9 @@ func (n *Node) build(op string, args ...*Node) *Node {
 	}
 	if err != nil {
 		return Failed(err)
+	}
+	if n.sparse() {
+		return cmp.Or(n.sparser(op), n)
 	}
 	return n
 }
@@ -207,6 +215,9 @@ func NewConversion(op string, t fuse.Type, a *Node) *Node {
 	if a.Type == Untyped {
 		return a.Typed(t)
 	}
+	if a.Kind == Sparse && a.Err == nil && !t.Packed() {
+		return a.with(NewConversion(op, t, a.Args[0]))
+	}
 	n := (&Node{Kind: Map, Op: fuse.OpConvert}).build(op, a)
 	n.Type = t
 	return n
@@ -222,8 +233,13 @@ func NewProduct(op string, a, b *Node) *Node { return (&Node{Kind: Product}).bui
 
 // NewTranspose builds a transpose; that of a transpose is what it was of.
 func NewTranspose(op string, a *Node) *Node {
-	if a.Kind == Transpose {
+	switch {
+	case a.Err == nil && a.Kind == Transpose:
 		return a.Args[0]
+	case a.Err == nil && a.Kind == Scalar:
+		n := *a
+		n.Rows, n.Cols = a.Cols, a.Rows
+		return &n
 	}
 	return (&Node{Kind: Transpose}).build(op, a)
 }

@@ -60,7 +60,7 @@ func (p *planner) inBlocks(dst Operand, n *expr.Node) {
 		p.reduceBlocks(dst, n)
 	case n.Kind == expr.Product:
 		p.productBlocks(dst, n)
-	case n.Kind == expr.Factor:
+	case undivided(n):
 		p.tooLarge(n)
 	default:
 		p.mapBlocks(dst, n)
@@ -84,7 +84,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 	for i, a := range n.Args {
 		if done[a] == nil {
 			folds := a.Kind == expr.Product || a.Kind == expr.Reduce
-			if wholeRows(a) || a.Kind == expr.Factor || folds && !p.vast(a.Type, a.Rows, a.Cols) {
+			if wholeRows(a) || undivided(a) || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
 				done[a] = p.inside(a, done)
@@ -103,8 +103,13 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 		return op.Mem == dst.Mem && (!aligned || op.Layout != dst.Layout && op.Overlaps(dst.Layout))
 	}
 	transposed = transposed != (n.Kind == expr.Transpose)
-	aligned = aligned && n.Kind != expr.Product && n.Kind != expr.Reduce && n.Kind != expr.Gather && n.Kind != expr.Factor
+	aligned = aligned && n.Kind != expr.Product && n.Kind != expr.Reduce && n.Kind != expr.Gather && !undivided(n)
 	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return p.shares(a, dst, transposed, aligned) })
+}
+
+// undivided reports whether a node has no parts that are computed by themselves.
+func undivided(n *expr.Node) bool {
+	return n.Kind == expr.Factor || n.Kind == expr.Sparse || n.Kind == expr.SparseProduct
 }
 
 // wholeRows reports whether rows of n's result are of whole rows of its operand.

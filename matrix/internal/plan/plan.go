@@ -18,6 +18,7 @@ type Device struct {
 	Binding uint64 // bytes that a kernel can bind at once
 	Buffer  uint64 // bytes of the largest buffer
 	Storage int    // storage bindings of a kernel
+	Scratch int    // bytes of parts of a sparse matrix's rows, at a time
 	kernels.Device
 }
 
@@ -184,6 +185,10 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.sorted(dst, n)
 	case n.Kind == expr.Factor:
 		p.decompose(dst, n)
+	case n.Kind == expr.Sparse:
+		p.densify(dst, n)
+	case n.Kind == expr.SparseProduct:
+		p.sparseProduct(dst, n)
 	case n.Kind == expr.Softmax:
 		if n.Hard {
 			p.hardmax(dst, n)
