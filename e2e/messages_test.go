@@ -264,7 +264,7 @@ func (m *messages) ofMatrices(one, two *gpu.Device) {
 	m.add("c.Assign(matrix.Apply(no function))", apply("let x = 1;"))
 	m.add("c.Assign(matrix.Apply(of two arguments))", apply("fn f(x: f32, y: f32) -> f32 { return x; }"))
 	eval := func(text string) error {
-		return c.Assign(matrix.Eval(text, map[string]dense{"A": a, "B": b}))
+		return c.Assign(matrix.Eval(text, map[string]matrix.Operand[float32]{"A": a, "B": b}))
 	}
 	for _, text := range []string{"A*B", "A +", "A*Q", "nope(A)", "tanh(A, B)", "A[0:9, 0:1]"} {
 		m.add("matrix.Eval(\""+text+"\")", eval(text))
@@ -335,8 +335,13 @@ func (m *messages) ofSparse(one *gpu.Device) {
 	sp("matrix.NewSparse(closed)")(matrix.NewSparse(closed(t), matrix.CSR, 1, 1, []float32{1}, []int32{0}, []int32{0, 1}))
 	s := devtest.Must[sparse](t)(from(2, 3, []float32{1, 2}, []int32{0, 1}, []int32{0, 1, 2}))
 	d := devtest.Must[dense](t)(matrix.New[float32](one, 2, 2))
-	m.add("matrix.MulSparse(d, 2x3, 2x2)", matrix.MulSparse(d, s, d))
-	m.add("s.AssignTo(2x2)", func() error { r := d.Row(0); return s.AssignTo(r) }())
+	m.add("d.Mul(sparse 2x3, 2x2)", d.Mul(s, d))
+	m.add("1x2.Assign(sparse 2x3)", d.Row(0).Assign(s))
+	sp("matrix.Exp(sparse).Sparse()")(matrix.Exp(s).Sparse())
+	m.add("matrix.Exp(sparse).With(1)", matrix.Exp(s).With(matrix.Fill[float32](1, 1, 1)).Err())
+	m.add("sparse.With(1x3)", s.Expr().With(matrix.Fill[float32](1, 3, 1)).Err())
+	sp("matrix.MulBlockColumn(2x3, sparse 2x3)")(matrix.MulBlockColumn(matrix.Fill[float32](2, 3, 1), s))
+	sp("sparse.ToFormat(9)")(s.ToFormat(9))
 	m.add("s.Append(0, 0, 1)", s.Append(0, 0, 1))
 	m.add("s.Append(9, 9, 1)", s.Append(9, 9, 1))
 	sp("matrix.SparseFromDense(ctx, closed)")(func() (sparse, error) { _ = d.Close(); return matrix.SparseFromDense(ctx, d, matrix.CSR) }())

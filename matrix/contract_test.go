@@ -408,7 +408,7 @@ func TestEval(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
 		b := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{5, 6, 7, 8}))
-		vars := map[string]*dense{"A": a, "B": b, "mul": b}
+		vars := map[string]arg{"A": a, "B": b, "mul": b}
 		for text, want := range map[string][]float32{
 			"A*B":                                {19, 22, 43, 50},
 			"matmul(A, B)":                       {19, 22, 43, 50},

@@ -16,7 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * or @ is the matrix product and % the
+// Eval reads an expression with the operators of Go. Names stand for the operands of vars, dense matrices, sparse ones or expressions; * or @ is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
 // and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
 // Go's ^ is refused. T(A) and A.T are the transpose. There are no comments and no chains of comparisons such as a < b < c.
@@ -34,16 +34,16 @@ import (
 //
 // A malformed text is [ErrSyntax], an unknown name [ErrName], with what may have been meant; errors name the place in the text.
 // [EvalAll] reads several statements. An expression without matrices takes its device from [Expr.On].
-func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
+func Eval[T Elem](text string, vars map[string]Operand[T]) *Expr[T] {
 	return &Expr[T]{newEvaluator(vars).run(text)}
 }
 
 // newEvaluator makes one that knows matrices.
-func newEvaluator[T Elem](vars map[string]*Dense[T]) *evaluator {
+func newEvaluator[T Elem](vars map[string]Operand[T]) *evaluator {
 	e := &evaluator{t: typeOf[T]()}
 	e.matrix = func(name string) *node {
 		if m, ok := vars[name]; ok {
-			return m.core().operand("Eval")
+			return from("Eval", m)
 		}
 		return nil
 	}
@@ -54,19 +54,38 @@ func newEvaluator[T Elem](vars map[string]*Dense[T]) *evaluator {
 	return e
 }
 
-// commonType is the element type that all matrices have, none where they differ.
-func commonType[T Elem](vars map[string]*Dense[T]) fuse.Type {
+// commonType is the element type that all operands have, none where they differ.
+func commonType[T Elem](vars map[string]Operand[T]) fuse.Type {
 	t := expr.Untyped
-	for _, m := range vars {
-		switch n := m.core(); {
-		case n.typed == 0 || n.err != nil:
-		case t != expr.Untyped && t != n.t:
+	for _, v := range vars {
+		switch own := operandType(v); {
+		case own == expr.Untyped:
+		case t != expr.Untyped && t != own:
 			return expr.Untyped
 		default:
-			t = n.t
+			t = own
 		}
 	}
 	return t
+}
+
+// operandType is the element type of an operand, none of what has none yet or could not be made. It does not use the operand.
+func operandType[T Elem](v Operand[T]) fuse.Type {
+	switch v := v.(type) {
+	case *Dense[T]:
+		if c := v.core(); c.typed != 0 && c.err == nil {
+			return c.t
+		}
+	case *Sparse[T]:
+		if c := v.core(); c.err == nil {
+			return c.t
+		}
+	case *Expr[T]:
+		if n := v.expr("Eval").n; n.Err == nil {
+			return n.Type
+		}
+	}
+	return expr.Untyped
 }
 
 // The longest text and the deepest nesting that Eval reads.

@@ -12,10 +12,28 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Named is a result of [EvalAll]: a new owned matrix, and the name that the text gives it, "" if it gives none.
+// Named is a result of [EvalAll]: a new owned matrix, and the name that the text gives it, "" if it gives none. The matrix is sparse
+// where the expression is, see [Expr.Sparse]; Matrix is nil then.
 type Named[T Elem] struct {
 	Name   string
 	Matrix *Dense[T]
+	Sparse *Sparse[T]
+}
+
+// Close closes the matrix.
+func (r Named[T]) Close() error {
+	if r.Sparse != nil {
+		return r.Sparse.Close()
+	}
+	return r.Matrix.Close()
+}
+
+// Operand is the matrix as an operand.
+func (r Named[T]) Operand() Operand[T] {
+	if r.Sparse != nil {
+		return r.Sparse
+	}
+	return r.Matrix
 }
 
 // EvalAll evaluates the statements of a text, NAME = EXPRESSION or the expression alone, and returns their results in that order, which
@@ -26,13 +44,13 @@ type Named[T Elem] struct {
 // The device is that of the matrices; dev, which may be nil where they have one, is for expressions without any. With several devices
 // dev computes what has no matrix. A nil dev that is needed is [gpu.ErrInvalid]. Of an EvalAll[Any] each result has the type of its
 // expression; else all must be T. The context ends what compiles, see [Dense.AssignContext]. After an error there are no results.
-func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]*Dense[T]) ([]Named[T], error) {
-	all := make(map[string]*Dense[T], len(vars))
+func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]Operand[T]) ([]Named[T], error) {
+	all := make(map[string]Operand[T], len(vars))
 	maps.Copy(all, vars)
 	var results []Named[T]
 	fails := func(err error) ([]Named[T], error) {
 		for _, r := range results {
-			err = firstError(err, r.Matrix.Close())
+			err = firstError(err, r.Close())
 		}
 		return nil, err
 	}
@@ -59,8 +77,9 @@ func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map
 		if err != nil {
 			return fails(e.placed(start, err))
 		}
-		if results = append(results, Named[T]{name, m}); name != "" {
-			all[name] = m
+		m.Name = name
+		if results = append(results, m); name != "" {
+			all[name] = m.Operand()
 		}
 		if isNumber(number) { // it stays one where a number is wanted
 			e.numbers[name] = number
@@ -76,17 +95,19 @@ func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map
 }
 
 // evaluatedOn is a new matrix, on a device if the expression has none.
-func evaluatedOn[T Elem](ctx context.Context, dev *gpu.Device, x *node) (*Dense[T], error) {
+func evaluatedOn[T Elem](ctx context.Context, dev *gpu.Device, x *node) (r Named[T], err error) {
 	if x.Err == nil && x.Dev == nil && dev != nil {
 		n := *x
 		n.Dev = dev
 		x = &n
 	}
-	m := &Dense[T]{}
-	if err := m.AssignContext(ctx, &Expr[T]{x}); err != nil {
-		return nil, err
+	e := &Expr[T]{x}
+	if x.Err == nil && x.Kind == expr.Sparse {
+		r.Sparse, err = e.Sparse()
+		return r, err
 	}
-	return m, nil
+	r.Matrix = &Dense[T]{}
+	return r, r.Matrix.AssignContext(ctx, e)
 }
 
 // statement reads the next one, and what ends it. It returns nil at the end of the text.

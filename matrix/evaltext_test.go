@@ -17,7 +17,7 @@ import (
 func TestEvalBrackets(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := owned(t, dev, 3, 2, 1, 2, 3, 4, 5, 6)
-		vars := map[string]*dense{"A": a}
+		vars := map[string]arg{"A": a}
 		for text, want := range map[string][]float32{
 			"A[1]": {3, 4}, "A[-1]": {5, 6}, "A[:, 1]": {2, 4, 6}, "A[:, -2]": {1, 3, 5}, "A[2, 0]": {5}, "A[-1, -1]": {6}, "A[0:2, 1:2]": {2, 4},
 			"A[1:]": {3, 4, 5, 6}, "A[:-1]": {1, 2, 3, 4}, "A[-2:, :]": {3, 4, 5, 6}, "A[:]": {1, 2, 3, 4, 5, 6}, "(A+1)[1]": {4, 5}, "A.T[1]": {2, 4, 6},
@@ -52,7 +52,7 @@ func TestEvalBrackets(t *testing.T) {
 func TestEvalOperators(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := owned(t, dev, 2, 2, 1, 2, 3, 4)
-		vars := map[string]*dense{"A": a}
+		vars := map[string]arg{"A": a}
 		for text, want := range map[string][]float32{
 			"A**2": {1, 4, 9, 16}, "-A**2": {-1, -4, -9, -16}, "2**3**2": {512}, "2**-1 * A": {.5, 1, 1.5, 2}, "2 * A**2 + 1": {3, 9, 19, 33}, "A.T**2": {1, 9, 4, 16},
 			"A @ A": {7, 10, 15, 22}, "A@A.T - A*A.T": {0, 0, 0, 0}, "(A < 3) && (A > 1)": {0, 1, 0, 0}, "(A < 3) == (A < 2)": {1, 0, 1, 1},
@@ -68,7 +68,7 @@ func TestEvalOperators(t *testing.T) {
 			}
 			same(t, text, got, want)
 		}
-		half := must[*matrix.Dense[matrix.Any]](t)(matrix.Eval("float16(A)", map[string]*matrix.Dense[matrix.Any]{"A": must[*matrix.Dense[matrix.Any]](t)(matrix.As[matrix.Any](a))}).Eval())
+		half := must[*matrix.Dense[matrix.Any]](t)(matrix.Eval("float16(A)", map[string]matrix.Operand[matrix.Any]{"A": must[*matrix.Dense[matrix.Any]](t)(matrix.As[matrix.Any](a))}).Eval())
 		if half.DType() != matrix.Float16 {
 			t.Errorf("%v", half.DType())
 		}
@@ -79,7 +79,7 @@ func TestEvalOperators(t *testing.T) {
 // TestEvalAdvice wants errors to name the place and what may have been meant.
 func TestEvalAdvice(t *testing.T) {
 	a := evalMatrices(t)["A"]
-	vars := map[string]*dense{"A": a, "Weights": a}
+	vars := map[string]arg{"A": a, "Weights": a}
 	for text, want := range map[string][]string{
 		"A // 2": {"column 3", "floordiv"}, "A /* x */": {"column 3", "no comments"}, "A ^ 2": {"column 3", "pow(A, B)", "bitxor"}, "A & A": {"&&", "bitand"},
 		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"EvalAll"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
@@ -109,7 +109,7 @@ func TestEvalAdvice(t *testing.T) {
 func TestEvalAll(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := owned(t, dev, 2, 2, 1, 2, 3, 4)
-		vars := map[string]*dense{"A": a}
+		vars := map[string]arg{"A": a}
 		for text, want := range map[string]map[string][]float32{
 			"B = A*A; C = B + 1":                          {"B": {7, 10, 15, 22}, "C": {8, 11, 16, 23}},
 			"B = A + 1\nB % B":                            {"B": {2, 3, 4, 5}, "": {4, 9, 16, 25}},

@@ -89,7 +89,7 @@ func ExampleEval() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	vars := map[string]*matrix.Dense[float32]{"A": a}
+	vars := map[string]matrix.Operand[float32]{"A": a}
 	fmt.Println(matrix.Eval("A*A.T + 1", vars).Read(ctx))
 	fmt.Println(matrix.Eval("A * row(A, 0)", vars).Read(ctx))
 	// Output:

@@ -17,7 +17,7 @@ func TestExplain(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a, b := owned(t, dev, 8, 8, random(newRand(1), 64)...), owned(t, dev, 8, 8, random(newRand(2), 64)...)
 		bias := owned(t, dev, 1, 8, random(newRand(3), 8)...)
-		vars := map[string]*dense{"A": a, "B": b, "bias": bias}
+		vars := map[string]arg{"A": a, "B": b, "bias": bias}
 		for text, launches := range map[string]int{
 			"exp(-abs(sin(A)*2 + B/3 - bias)) + max(A, B)*0.5 + tanh(A)**2": 1, "tanh(A*B + bias)": 1, "sum((A-B)%(A-B))": 2, "softmax(A)": 1,
 			"varcols(A)": 1, "A": 1, "eye(8) + A": 1, "int32(A) - int32(B)": 1,

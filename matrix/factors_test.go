@@ -377,7 +377,7 @@ func TestFactorNames(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 2, 2, []float32{4, 2, 2, 3}))
 		b := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 2, 1, []float32{2, 3}))
-		names := map[string]*matrix.Dense[float32]{"A": a, "b": b}
+		names := map[string]matrix.Operand[float32]{"A": a, "b": b}
 		for text, want := range map[string][]float32{
 			"inv(A)*b": {0, 1}, "solve(A, b)": {0, 1}, "det(A)": {8}, "lstsq(A, b)": {0, 1}, "pinv(A)*b": {0, 1}, "rank(A)": {2},
 			"cholesky(A)*T(cholesky(A))": {4, 2, 2, 3}, "qr_q(A)*qr_r(A)": {4, 2, 2, 3}, "sum(eigenvalues(A))": {7}, "matpow(A, 2)": {20, 14, 14, 13},

@@ -36,7 +36,7 @@ func TestEvalKeepsNothing(t *testing.T) {
 			released := 0
 			mem := []float32{1, 2, 3, 4}
 			m := must[*dense](t)(matrix.Wrap(dev, 2, 2, mem, matrix.Options{Release: func() { released++ }}))
-			x := matrix.Eval(text, map[string]*dense{"A": m})
+			x := matrix.Eval(text, map[string]arg{"A": m})
 			got := must[[]float32](t)(x.Read(t.Context()))
 			same(t, text, got, want)
 			check(t, m.Close())

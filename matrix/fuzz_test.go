@@ -28,7 +28,7 @@ func typedError(t *testing.T, what string, err error) {
 // hostileTexts want too much: of the parser, of the planner, or of the memory. Large ones are not for the fuzzer, which looks long for
 // their smallest form.
 var hostileTexts = []string{
-	"A*A", "tanh(A*T(A)+1)", "where(A>1,A,-A)", "slice(A,0,1,0,1)", "((((", "1e999*A", "A.T.T*R.T", "A % 0b2", "A + 1__0", "A*R", "R*A", "X+A",
+	"S*S", "S%A - S", "T(S)+S*2", "S*A*S", "sumcols(S/S)", "S[1, 0]", "inv(S)", "A*A", "tanh(A*T(A)+1)", "where(A>1,A,-A)", "slice(A,0,1,0,1)", "((((", "1e999*A", "A.T.T*R.T", "A % 0b2", "A + 1__0", "A*R", "R*A", "X+A",
 	"fill(1099511627776, 1, 1)", "fill(1, 18446744073709551616, 1)", "fill(-1,-1,1)", "fill(0,4294967295,1)", "fill(65535,65537,1)",
 	"fill(0x7fffffffffffffff, 2, 1) * A", "slice(A, 0, 9223372036854775807, 0, 1)", "row(A, -9223372036854775808)", "col(A, 1e18)",
 	"A+0x1p-1074", "A*1e308*1e308", "\xff\xfeA", "A\x00", "\u202eA", "A // B", "A /* ", "é+A", "sum(E)", "E*T(E)", "softmax(E)", "maxrows(E)",
@@ -48,22 +48,23 @@ var hostileTexts = []string{
 var large = regexp.MustCompile(`(?i)fill.*(\d{3}|\de|\dx|\dp)|(\d{3}|\de|\dx|\dp).*fill`)
 
 // evalMatrices are what texts are about: X is closed.
-func evalMatrices(t testing.TB) map[string]*dense {
+func evalMatrices(t testing.TB) map[string]arg {
 	dev, err := gpu.Open(background, gpu.WithDriver("cpu"), gpu.WithMemory(64<<20))
 	check(t, err)
 	t.Cleanup(func() { check(t, dev.Close()) })
-	m := map[string]*dense{
+	m := map[string]arg{
 		"A": must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4})),
 		"R": must[*dense](t)(matrix.FromSlice(dev, 1, 3, []float32{-1, 0.5, 1e30})),
 		"E": must[*dense](t)(matrix.New[float32](dev, 0, 3)),
 		"X": must[*dense](t)(matrix.New[float32](dev, 2, 2)),
+		"S": must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 2, []float32{1, -2, 3}, []int32{0, 1, 1}, []int32{0, 2, 3})),
 	}
-	check(t, m["X"].Close())
+	check(t, m["X"].(*dense).Close())
 	return m
 }
 
 // evalTwice wants a text to be an expression or a typed error, and evaluating it twice to give the same bits or the same error.
-func evalTwice(t *testing.T, text string, matrices map[string]*dense) {
+func evalTwice(t *testing.T, text string, matrices map[string]arg) {
 	t.Helper()
 	e := matrix.Eval(text, matrices)
 	r, c := e.Dims()

@@ -32,7 +32,7 @@ func TestHalfScalars(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		h := matrix.ToHalf
 		a := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, 1, 3, halves(-1, 0.5, 4)))
-		vars := map[string]*matrix.Dense[matrix.Half]{"A": a}
+		vars := map[string]matrix.Operand[matrix.Half]{"A": a}
 		for _, c := range []struct {
 			what string
 			x    *matrix.Expr[matrix.Half]

@@ -69,7 +69,7 @@ func TestIEEE(t *testing.T) {
 			for i, v := range x {
 				want[i] = f(float64(v))
 			}
-			near(t, text, must[[]float32](t)(matrix.Eval(text, map[string]*dense{"A": a, "B": b}).Read(background)), want, 4)
+			near(t, text, must[[]float32](t)(matrix.Eval(text, map[string]arg{"A": a, "B": b}).Read(background)), want, 4)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func TestReduceHeadAndTail(t *testing.T) {
 			s += float64(v)
 		}
 		close64(t, "mean", []float32{mean}, []float64{s / float64(len(x))}, 1e-5)
-		vars := map[string]*dense{"A": a}
+		vars := map[string]arg{"A": a}
 		close64(t, "means of means", must[[]float32](t)(matrix.MeanRows(a).Mean().Read(background)), []float64{s / float64(len(x))}, 1e-5)
 		close64(t, "means of columns", must[[]float32](t)(matrix.MeanCols(a).MeanRows().Read(background)), []float64{s / float64(len(x))}, 1e-5)
 		close64(t, "means in text", must[[]float32](t)(matrix.Eval("meancols(meanrows(A))", vars).Read(background)), []float64{s / float64(len(x))}, 1e-5)

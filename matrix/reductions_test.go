@@ -240,8 +240,8 @@ func TestReductionErrors(t *testing.T) {
 			"power NaN":              {matrix.NormP(a, math.NaN()).Err(), gpu.ErrInvalid},
 			"variance of integers":   {matrix.Var(whole).Err(), gpu.ErrUnsupported},
 			"norm of integers":       {matrix.NormP(whole, 2).Err(), gpu.ErrUnsupported},
-			"text":                   {matrix.Eval("norm2(A, 3)", map[string]*dense{"A": a}).Err(), matrix.ErrSyntax},
-			"ddof":                   {matrix.Eval("var(A, A)", map[string]*dense{"A": a}).Err(), gpu.ErrInvalid},
+			"text":                   {matrix.Eval("norm2(A, 3)", map[string]arg{"A": a}).Err(), matrix.ErrSyntax},
+			"ddof":                   {matrix.Eval("var(A, A)", map[string]arg{"A": a}).Err(), gpu.ErrInvalid},
 		} {
 			if !errors.Is(c.got, c.want) {
 				t.Errorf("%s: %v", what, c.got)
@@ -251,7 +251,7 @@ func TestReductionErrors(t *testing.T) {
 			t.Errorf("%d indices of no rows", n)
 		}
 		alike(t, "sum of absolute integers", must[[]float32](t)(matrix.Convert[float32](matrix.Norm1(whole)).Read(background)), []float64{7})
-		alike(t, "text", must[[]float32](t)(matrix.Eval("var(A, 1) - std(A, 1) % std(A, 1) + normp(A, 3) - normp(A, 3)", map[string]*dense{"A": a}).Read(background)), []float64{0})
+		alike(t, "text", must[[]float32](t)(matrix.Eval("var(A, 1) - std(A, 1) % std(A, 1) + normp(A, 3) - normp(A, 3)", map[string]arg{"A": a}).Read(background)), []float64{0})
 		far := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
 		alike(t, "trace", must[[]float32](t)(matrix.Trace(matrix.Mul(far, far)).Read(background)), []float64{29})
 	})

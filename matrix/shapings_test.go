@@ -233,7 +233,7 @@ func TestShapingErrors(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		vars := map[string]*matrix.Dense[float32]{"A": a, "B": b}
+		vars := map[string]matrix.Operand[float32]{"A": a, "B": b}
 		for _, text := range []string{"eye()", "eye(1.5)", "tile(A)", "tile(A, B, 2)", "vstack(A, B)", "reshape(A, 2, 2)", "takerows(A, A)", "eye(1, 2, 3, 4)"} {
 			if err := matrix.Eval(text, vars).Err(); err == nil {
 				t.Errorf("%s: no error", text)

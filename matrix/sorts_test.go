@@ -119,13 +119,13 @@ func TestTopK(t *testing.T) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 2, 3, []float32{1, 3, 2, 6, 5, 4}))
 		for what, err := range map[string]error{
 			"too many": matrix.TopKRows(a, 4).Err(), "negative": matrix.ArgTopKCols(a, -1).Err(), "of columns": matrix.TopKCols(a, 3).Err(),
-			"text": matrix.Eval("topkrows(A, 1.5)", map[string]*dense{"A": a}).Err(),
+			"text": matrix.Eval("topkrows(A, 1.5)", map[string]arg{"A": a}).Err(),
 		} {
 			if !errors.Is(err, gpu.ErrInvalid) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		same(t, "text", must[[]float32](t)(matrix.Eval("topkrows(A, 2)", map[string]*dense{"A": a}).Read(background)), []float32{3, 2, 6, 5})
+		same(t, "text", must[[]float32](t)(matrix.Eval("topkrows(A, 2)", map[string]arg{"A": a}).Read(background)), []float32{3, 2, 6, 5})
 		n := 3000 * devtest.Times(30)
 		x := random(newRand(14), n)
 		long := must[*dense](t)(matrix.FromSlice(dev, 1, n, x))

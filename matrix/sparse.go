@@ -254,19 +254,21 @@ func (s *Sparse[T]) expr(op string) Expr[T] { return Expr[T]{s.core().node(op)} 
 // Expr returns the matrix as an expression. It can stand in any, see [Expr.Sparse].
 func (s *Sparse[T]) Expr() *Expr[T] { return &Expr[T]{s.core().node("Expr")} }
 
-// With returns the matrix with other stored values, as an expression: a row with one for each entry in the order of storage, of
-// block columns column after column, or a single one for all.
-func (s *Sparse[T]) With(values Operand[T]) *Expr[T] {
+// With returns a sparse expression with other stored values: a row with one for each entry in the order of storage, of block columns
+// column after column, or a single one for all. Of an expression that is not sparse it is [gpu.ErrUnsupported].
+func (e *Expr[T]) With(values Operand[T]) *Expr[T] {
 	const op = "With"
-	n, v := s.core().node(op), from(op, values)
+	n, v := e.expr(op).n, from(op, values)
 	switch {
 	case n.Err != nil:
 		return &Expr[T]{n}
 	case v.Err != nil:
 		return &Expr[T]{v}
+	case n.Kind != expr.Sparse:
+		return &Expr[T]{expr.Failed(fail(op, gpu.ErrUnsupported, "the expression is not sparse"))}
 	}
-	v = v.Typed(n.Type)
 	row := n.Args[0]
+	v = v.Typed(n.Type)
 	switch {
 	case v.Kind == expr.Scalar && v.Rows == 1 && v.Cols == 1:
 		v = expr.Number(v.Type, 1, row.Cols, v.Value)

@@ -263,11 +263,11 @@ func TestSparseWith(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 3, []float32{1, 2, 3}, []int32{0, 2, 1}, []int32{0, 2, 3}))
 		v := must[*dense](t)(matrix.FromSlice(dev, 3, 1, []float32{5, 6, 7}))
-		same(t, "with", must[[]float32](t)(s.With(matrix.Transpose(v)).Read(background)), []float32{5, 0, 6, 0, 7, 0})
-		same(t, "pattern", must[[]float32](t)(s.With(matrix.Fill[float32](1, 1, 1)).Read(background)), []float32{1, 0, 1, 0, 1, 0})
-		same(t, "times", must[[]float32](t)(matrix.Mul(s.With(matrix.Transpose(v)), matrix.Fill[float32](3, 1, 1)).Read(background)), []float32{11, 7})
-		isError(t, s.With(v).Err(), buffer.ErrShape)
-		isError(t, s.With(nil).Err(), buffer.ErrNil)
+		same(t, "with", must[[]float32](t)(s.Expr().With(matrix.Transpose(v)).Read(background)), []float32{5, 0, 6, 0, 7, 0})
+		same(t, "pattern", must[[]float32](t)(s.Expr().With(matrix.Fill[float32](1, 1, 1)).Read(background)), []float32{1, 0, 1, 0, 1, 0})
+		same(t, "times", must[[]float32](t)(matrix.Mul(s.Expr().With(matrix.Transpose(v)), matrix.Fill[float32](3, 1, 1)).Read(background)), []float32{11, 7})
+		isError(t, s.Expr().With(v).Err(), buffer.ErrShape)
+		isError(t, s.Expr().With(nil).Err(), buffer.ErrNil)
 		wide := must[*matrix.Sparse[int32]](t)(matrix.Convert[int32](s).Sparse())
 		same(t, "converted", must[[]int32](t)(wide.Expr().Read(background)), []int32{1, 0, 2, 0, 3, 0})
 		if _, err := matrix.Convert[int8](s).Sparse(); !errors.Is(err, gpu.ErrUnsupported) {
@@ -368,5 +368,34 @@ func TestSparseDispatches(t *testing.T) {
 			}
 		}
 		check(t, errors.Join(s.Close(), x.Close(), d.Close()))
+	})
+}
+
+// TestSparseTexts evaluates texts of sparse and dense matrices.
+func TestSparseTexts(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 3, []float32{1, 2, 3}, []int32{0, 2, 1}, []int32{0, 2, 3}))
+		a := must[*dense](t)(matrix.FromSlice(dev, 3, 2, []float32{1, 2, 3, 4, 5, 6}))
+		vars := map[string]arg{"S": s, "A": a}
+		for text, want := range map[string][]float32{
+			"S*A": {11, 14, 9, 12}, "A*S": {1, 6, 2, 3, 12, 6, 5, 18, 10}, "S.T*S": {1, 0, 2, 0, 9, 0, 2, 0, 4}, "2*S": {2, 0, 4, 0, 6, 0},
+			"S + S": {2, 0, 4, 0, 6, 0}, "S % T(A)": {1, 0, 10, 0, 12, 0}, "sumrows(S)": {3, 3}, "sum(S)": {6}, "S - 1": {0, -1, 1, -1, 2, -1},
+			"S[1]": {0, 3, 0}, "tanh(S*A - 11)": {0, float32(math.Tanh(3)), float32(math.Tanh(-2)), float32(math.Tanh(1))},
+		} {
+			near(t, text, must[[]float32](t)(matrix.Eval(text, vars).Read(background)), float64s(want), 4)
+		}
+		results := must[[]matrix.Named[float32]](t)(matrix.EvalAll(background, dev, "G = S*S.T; D = G + A[:2]; G % G", vars))
+		for i, stays := range []bool{true, false, true} {
+			if r := results[i]; (r.Sparse != nil) != stays || (r.Matrix == nil) != stays {
+				t.Errorf("result %d: %+v", i, r)
+			}
+		}
+		same(t, "G % G", must[[]float32](t)(results[2].Sparse.Expr().Read(background)), []float32{25, 0, 0, 81})
+		same(t, "D", must[[]float32](t)(results[1].Matrix.Read(background)), []float32{6, 2, 3, 13})
+		for _, r := range results {
+			check(t, r.Close())
+		}
+		check(t, errors.Join(s.Close(), a.Close()))
+		nothingLeft(t, dev)
 	})
 }

@@ -39,7 +39,7 @@ var sparseCalls = map[string]func(s *sparse) error{
 	"Sparse":   func(s *sparse) error { return second(s.Expr().Sparse()) },
 	"T":        func(s *sparse) error { return s.T().Err() },
 	"ToFormat": func(s *sparse) error { return second(s.ToFormat(matrix.CSR)) },
-	"With":     func(s *sparse) error { return s.With(matrix.Fill[float32](1, 1, 2)).Err() },
+	"With":     func(s *sparse) error { return s.Expr().With(matrix.Fill[float32](1, 1, 2)).Err() },
 
 	"Mul":            func(s *sparse) error { return new(dense).Mul(s, &dense{}) },
 	"MulBlockColumn": func(s *sparse) error { return second(matrix.MulBlockColumn(matrix.Fill[float32](1, 1, 2), s)) },

@@ -244,7 +244,7 @@ func (s *sparse) product(p *player) {
 		return
 	}
 	c := must[*matrix.Dense[float32]](p)(matrix.New[float32](s.dev.Device, 0, 0))
-	if p.ok(s.dev, matrix.MulSparse(c, s.s, b)) {
+	if p.ok(s.dev, c.Mul(s.s, b)) {
 		got, err := c.Read(p.ctx)
 		for i := 0; p.ok(s.dev, err) && i < s.rows*n; i++ {
 			want := int64(0)

@@ -33,7 +33,7 @@ const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'rel
 const TEMPLATES = {
   matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'ddvo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
   sparseFrom: 'xo', loadParams: 'fo', scanParams: 'fo', saveParams: 'eo', fn: 't', cruncher: 'to', apply: 'xxx', assign: 'x', setValue: 'x', setValueFrom: 'ddvo', rebind: 'vddo',
-  resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'dddd', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', toDense: 'o', columnSlice: 'dd',
+  resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'dddd', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', columnSlice: 'dd',
   append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'xxx', clamp: 'xx', maximum: 'xx',
 };
 

@@ -357,7 +357,7 @@ export class Walk {
     const format = this.pick(['csc', 'csr', 'blockColumn']), want = this.values(h);
     const s = await this.gpu.sparseFrom(h.m, {format}), d = s.toDense();
     this.equal(format, await d.read(), want);
-    const ones = this.gpu.ones(h.cols, 1), p = s.matmul(ones);
+    const ones = this.gpu.ones(h.cols, 1), p = s.matmul(ones).eval();
     const sums = Array.from({length: h.rows}, (_, i) => want.slice(i * h.cols, (i + 1) * h.cols).reduce((a, x) => a + x, 0));
     if (want.every((x) => Math.abs(x) < 1e5)) this.equal('sparse product', await p.read(), sums);
     if (format === 'csc') s.columnSlice(0, 1).close();

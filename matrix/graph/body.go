@@ -76,7 +76,7 @@ func Eval[T matrix.Elem](texts ...string) Body {
 			faults = append(faults, err)
 		}
 		list[i] = func(d *Dispatch) (matrix.Operand[T], error) {
-			vars := map[string]*matrix.Dense[T]{}
+			vars := map[string]matrix.Operand[T]{}
 			for _, p := range d.t.ports {
 				if p.kind == outputPort || !strings.Contains(text, p.name) || has[T](p.tmpl, "Eval") != nil {
 					continue

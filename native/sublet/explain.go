@@ -31,7 +31,7 @@ type kernelUse struct {
 }
 
 // explained prints how the expression is computed.
-func (t *task) explained(ctx context.Context, vars map[string]*matrix.Dense[matrix.Any]) error {
+func (t *task) explained(ctx context.Context, vars map[string]matrix.Operand[matrix.Any]) error {
 	e := matrix.Eval(t.expr, vars)
 	if e.Err() == nil {
 		e = e.On(t.dev)

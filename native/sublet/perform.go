@@ -21,7 +21,7 @@ type results []matrix.Named[matrix.Any]
 
 func (r results) close() {
 	for _, one := range r {
-		_ = one.Matrix.Close() // it was read
+		_ = one.Close() // it was read
 	}
 }
 
@@ -76,8 +76,8 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 }
 
 // matrices makes those of the files.
-func (t *task) matrices() (vars map[string]*matrix.Dense[matrix.Any], r result, err error) {
-	vars = map[string]*matrix.Dense[matrix.Any]{}
+func (t *task) matrices() (vars map[string]matrix.Operand[matrix.Any], r result, err error) {
+	vars = map[string]matrix.Operand[matrix.Any]{}
 	if t.cast {
 		r.Change = new(float64)
 	}
@@ -125,10 +125,11 @@ var plainProduct = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*[*@]\s*([A-Za-z_]\w*
 var longProduct = 1e11
 
 // evaluate runs the text. A long product of two matrices is computed in blocks of rows, to tell how far it is.
-func (t *task) evaluate(ctx context.Context, vars map[string]*matrix.Dense[matrix.Any]) (results, error) {
+func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matrix.Any]) (results, error) {
 	if names := plainProduct.FindStringSubmatch(t.expr); names != nil {
-		a, b := vars[names[1]], vars[names[2]]
-		if a != nil && b != nil {
+		a, dense := vars[names[1]].(*matrix.Dense[matrix.Any])
+		b, both := vars[names[2]].(*matrix.Dense[matrix.Any])
+		if dense && both {
 			m, k := a.Dims()
 			rows, n := b.Dims()
 			if k == rows && float64(m)*float64(k)*float64(n) >= longProduct {

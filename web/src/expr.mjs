@@ -27,6 +27,14 @@ export let move;
 /** Makes the object of a matrix. It is a class derived from those here, in matrix.mjs. @type {(session: Session, leaf: Node) => Matrix} */
 let newMatrix;
 
+/** Evaluates a sparse expression, in sparse.mjs. @type {(where: string, session: Session, node: Node, options: unknown) => Promise<import('./sparse.mjs').Sparse>} */
+let sparsely;
+
+/** @param {typeof sparsely} evaluate */
+export function useSparse(evaluate) {
+  sparsely = evaluate;
+}
+
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
 export function useMatrix(Class) {
   newMatrix = (session, leaf) => new Class(session, leaf);
@@ -241,6 +249,17 @@ export class Expr extends methods(make) {
     const leaf = memory.leaf();
     this.#session.eval(leaf, memory, node);
     return newMatrix(this.#session, leaf);
+  }
+
+  /** @param {unknown} [options] */
+  async sparse(options) {
+    return sparsely('sparse', this.#session, this.#use('sparse'), options);
+  }
+
+  /** @param {unknown} values */
+  with(values) {
+    const {session, list: [x, v]} = operands('with', [this, values]);
+    return new Expr(session, nodes.withValues('with', x, v));
   }
 
   /** @param {unknown} [into] or the options @param {unknown} [options] */

@@ -152,6 +152,12 @@ export function product(where, a, b) {
   return new Node(Op.MatMul, a.type, a.rows, b.cols, a, b);
 }
 
+/** A sparse matrix with other values. @param {string} where @param {Node} a @param {Node} values */
+export function withValues(where, a, values) {
+  sameType(where, a.type, values.type);
+  return new Node(Op.With, a.type, a.rows, a.cols, a, values);
+}
+
 /** @param {Node} a */
 export function transpose(a) {
   if (a.op === Op.Transpose && a.a) return a.a;

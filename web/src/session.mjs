@@ -272,17 +272,25 @@ export class Session extends Connection {
     return [indices, offsets].flatMap((array) => [this.objects.put(bytesOf(array), true), array.length]);
   }
 
-  /** @param {string} where @param {Node} leaf @param {Memory} memory that gets the result @param {Held} of @param {Node | null} factor */
-  sparseEval(where, leaf, memory, of, factor) {
-    this.#result(Command.SparseEval, where, leaf, memory, [of.use(where)], factor, of);
-  }
-
-  /** @param {string} where @param {Node} target @param {Held} of @param {Node | null} factor */
-  sparseAssign(where, target, of, factor) {
-    this.check();
-    const program = new Program(this.message, where);
-    this.#into(Command.SparseAssign, program, target, [of.use(where)], factor);
-    this.#evaluated(program, of);
+  /**
+   * Evaluates a sparse expression, or with a sparse matrix the product of the expression and that in whole columns. The answer is the
+   * format and the number of indices.
+   * @param {string} where @param {object} key @param {Held} held that gets the result @param {Node} node @param {number} format @param {Held | null} of
+   * @param {AbortSignal} [signal] @returns {Promise<number[]>}
+   */
+  async sparseEval(where, key, held, node, format, of, signal) {
+    const other = of ? of.use(where) : 0, handle = this.handles.take();
+    try {
+      const answer = this.ask(Command.SparseEval, [handle, format, other], {expression: (program) => program.encode(node), where, signal});
+      const words = (await answer).split(' ').map(Number);
+      held.open(handle);
+      this.watch(key, held);
+      return words;
+    } catch (error) {
+      if (!this.over) this.send(Command.Close, [0, handle]); // Go may have made it before the caller gave up
+      this.handles.give(handle);
+      throw error;
+    }
   }
 
   /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @param {AbortSignal} [signal] @returns {Promise<void>} */

@@ -3,15 +3,14 @@
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, shapeError, show} from './errors.mjs';
-import {View, inside} from './expr.mjs';
+import {Expr, inside, useSparse} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
-import {checkDims} from './node.mjs';
-import {Command, SPARSE_WRAPPED} from './protocol.mjs';
+import {Node, checkDims} from './node.mjs';
+import {Command, Op, SPARSE_WRAPPED} from './protocol.mjs';
 import {read, releaseOf, signalOf} from './source.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
-/** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./session.mjs').Session} Session */
 
 /** The formats in the order of the numbers that Go knows them by. */
@@ -154,7 +153,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
 
   const held = new Held(session, new Store(releaseOf(where, o.release)));
   const matrix = new Sparse(held, type, new Structure(format, majors, minors, indices, offsets), 0, majors, wrapped ? {indices, offsets} : null, false);
-  session.sparse(matrix, held, [type.id | (format << 8) | (wrapped ? SPARSE_WRAPPED : 0), rows, cols], values, indices, offsets, wrapped);
+  session.sparse(keyOf(matrix), held, [type.id | (format << 8) | (wrapped ? SPARSE_WRAPPED : 0), rows, cols], values, indices, offsets, wrapped);
   return matrix;
 }
 
@@ -203,8 +202,40 @@ function packBlocks(elements, cols, rows) {
   return {values: elements.subarray(0, indices.length * rows), indices};
 }
 
-/** A matrix of which only some elements are stored. */
-export class Sparse {
+/** The format of a result, any without one. */
+const ANY = 255;
+
+/**
+ * Evaluates a sparse expression, or the product of an expression and a sparse matrix in whole columns.
+ * @param {string} where @param {Session} session @param {Node} node @param {unknown} options @param {{held: Held, cols: number} | null} [of]
+ */
+async function evaluated(where, session, node, options, of = null) {
+  const {format} = read(where, options, ['format']), signal = signalOf(where, options);
+  const wanted = format === undefined ? ANY : formatOf(where, format);
+  if (node.type.size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${node.type.name}`);
+  const rows = node.rows, cols = of ? of.cols : node.cols;
+  const held = new Held(session, new Store()), leaf = leafOf(held, node.type, rows, cols);
+  const [code, count] = await session.sparseEval(where, leaf, held, node, wanted, of?.held ?? null, signal);
+  const majors = code === CSR ? rows : cols, minors = code === CSR ? cols : rows;
+  const [indices, offsets] = allocate(where, () => [new Int32Array(count), new Int32Array(code === BLOCKS ? 0 : majors + 1)]);
+  await session.readSparse(held, new Uint8Array(0), indices, offsets, signal);
+  return new Sparse(held, node.type, new Structure(code, majors, minors, indices, offsets), 0, majors, null, false, leaf);
+}
+
+useSparse((where, session, node, options) => evaluated(where, session, node, options));
+
+/** What stands for a sparse matrix in expressions. @param {Held} held @param {DType} type @param {number} rows @param {number} cols */
+function leafOf(held, type, rows, cols) {
+  const leaf = new Node(Op.Leaf, type, rows, cols);
+  leaf.memory = /** @type {Memory} */ (held); // of which it needs nothing else
+  return leaf;
+}
+
+/** The leaf of a matrix, which the collector watches: expressions keep it. @param {Sparse} matrix */
+const keyOf = (matrix) => /** @type {{node: Node}} */ (inside(matrix, 'sparse')).node;
+
+/** A matrix of which only some elements are stored. It is an expression, too. */
+export class Sparse extends Expr {
   #held;
   #type;
   #structure;
@@ -216,9 +247,11 @@ export class Sparse {
 
   /**
    * @param {Held} held @param {DType} type @param {Structure} structure @param {number} first @param {number} majors of the structure
-   * @param {{indices: Int32Array, offsets: Int32Array} | null} wrapped @param {boolean} view whether it is a slice
+   * @param {{indices: Int32Array, offsets: Int32Array} | null} wrapped @param {boolean} view whether it is a slice @param {Node} [leaf]
    */
-  constructor(held, type, structure, first, majors, wrapped, view) {
+  constructor(held, type, structure, first, majors, wrapped, view, leaf) {
+    const [rows, cols] = structure.format === CSR ? [majors, structure.minors] : [structure.minors, majors];
+    super(held.session, leaf ?? leafOf(held, type, rows, cols));
     this.#held = held;
     held.hosted = wrapped !== null;
     this.#type = type;
@@ -229,11 +262,6 @@ export class Sparse {
     this.#view = view;
   }
 
-  get rows() { return this.#structure.format === CSR ? this.#majors : this.#structure.minors; }
-  get cols() { return this.#structure.format === CSR ? this.#structure.minors : this.#majors; }
-  /** @returns {[number, number]} */
-  get shape() { return [this.rows, this.cols]; }
-  get dtype() { return this.#type.name; }
   get format() { return FORMATS[this.#structure.format]; }
   get external() { return this.#wrapped !== null; }
   get closed() { return this.#held.closed; }
@@ -243,38 +271,17 @@ export class Sparse {
     return s.format === BLOCKS ? s.count * s.minors : s.offset(this.#first + this.#majors) - s.offset(this.#first);
   }
 
-  /** @param {{out?: unknown}} [options] */
-  toDense(options) {
-    return this.#into('toDense', null, this.rows, this.cols, options);
-  }
+  toDense() { return this.eval(); }
 
-  /** @param {unknown} y @param {{out?: unknown}} [options] */
-  matmul(y, options) {
-    const part = inside(y, 'matmul');
-    if (!part) throw failure('ErrInvalid', 'matmul', `${show(y)} is no dense matrix`);
-    if (part.session !== this.#held.session) throw failure('ErrForeign', 'matmul', 'operands of two devices');
+  /** @param {unknown} x @param {unknown} [options] */
+  async mulBlockColumn(x, options) {
+    const where = 'mulBlockColumn', part = inside(x, where);
+    if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
+    if (part.session !== this.#held.session) throw failure('ErrForeign', where, 'operands of two devices');
     const {node} = part;
-    if (node.type !== this.#type) throw failure('ErrInvalid', 'matmul', `${this.#type.name} with ${node.type.name}; convert with astype`);
-    if (node.rows !== this.cols) throw shapeError('matmul', this, node);
-    return this.#into('matmul', node, this.rows, node.cols, options);
-  }
-
-  /** @param {string} where @param {Node | null} factor @param {number} rows @param {number} cols @param {unknown} options */
-  #into(where, factor, rows, cols, options) {
-    const {session} = this.#held, {out} = read(where, options, ['out']);
-    this.#held.use(where);
-    if (out === undefined) {
-      const memory = new Memory(session, this.#type, rows, cols, false, cols, 'owned'), leaf = memory.leaf();
-      session.sparseEval(where, leaf, memory, this.#held, factor);
-      return new Matrix(session, leaf);
-    }
-    const target = out instanceof View ? inside(out, where) : undefined;
-    if (!target?.node.steps) throw failure('ErrInvalid', where, `${show(out)} is no matrix to write to`);
-    if (target.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
-    if (target.node.type !== this.#type) throw failure('ErrInvalid', where, `${this.#type.name} to ${target.node.type.name}`);
-    if (target.node.rows !== rows || target.node.cols !== cols) throw shapeError(where, {rows, cols}, target.node);
-    session.sparseAssign(where, target.node, this.#held, factor);
-    return out;
+    if (node.type !== this.#type) throw failure('ErrInvalid', where, `${node.type.name} with ${this.#type.name}; convert with astype`);
+    if (node.cols !== this.rows) throw shapeError(where, node, this);
+    return evaluated(where, part.session, node, options, {held: this.#held, cols: this.cols});
   }
 
   /** @param {number} start @param {number} count */
@@ -287,7 +294,7 @@ export class Sparse {
     }
     const next = new Held(held.session, held.store);
     const slice = new Sparse(next, this.#type, s, this.#first + start, count, this.#wrapped, true);
-    held.session.share(Command.Columns, slice, next, where, held, [start, count]);
+    held.session.share(Command.Columns, keyOf(slice), next, where, held, [start, count]);
     return slice;
   }
 
@@ -324,9 +331,9 @@ export class Sparse {
   }
 
   /** @param {unknown} [options] */
-  async read(options) {
-    const signal = signalOf('read', options), held = this.#held, blocks = this.#structure.format === BLOCKS;
-    const [values, indices, offsets] = allocate('read', () => [
+  async parts(options) {
+    const signal = signalOf('parts', options), held = this.#held, blocks = this.#structure.format === BLOCKS;
+    const [values, indices, offsets] = allocate('parts', () => [
       new this.#type.Array(this.nnz), new Int32Array(blocks ? this.#structure.count : this.nnz), new Int32Array(blocks ? 0 : this.#majors + 1),
     ]);
     await held.session.readSparse(held, values, indices, offsets, signal);
@@ -352,11 +359,8 @@ export class Sparse {
   }
 
   close() {
+    super.close();
     this.#held.close();
-  }
-
-  [Symbol.dispose]() {
-    this.close();
   }
 
   get [Symbol.toStringTag]() { return 'SubletSparse'; }

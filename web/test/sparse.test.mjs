@@ -60,33 +60,42 @@ test('structures that are none', () => {
   assert.deepEqual(sent(), []);
 });
 
-test('products and dense matrices', () => {
+test('sparse matrices in expressions', () => {
   const {gpu, sent} = newGpu();
   const s = gpu.sparse(3, 4, parts.csc), y = gpu.zeros(4, 2), out = gpu.zeros(5, 5);
   sent();
-  const c = s.matmul(y.add(1)), d = s.toDense();
+  const c = s.matmul(y.add(1)).eval(), d = s.toDense();
   assert.ok(c instanceof Matrix && c.shape.join() === '3,2' && d.shape.join() === '3,4');
-  const part = out.slice(0, 3, 1, 3);
-  assert.equal(s.matmul(y, {out: part}), part);
-  s.toDense({out: out.slice(0, 3, 0, 4)});
+  out.slice(0, 3, 1, 3).assign(s.matmul(y));
+  out.slice(0, 3, 0, 4).assign(s.with(2));
   const [product, dense, into, spread] = sent();
-  assert.deepEqual([product.command, dense.command, into.command, spread.command],
-    [Command.SparseEval, Command.SparseEval, Command.SparseAssign, Command.SparseAssign]);
-  assert.deepEqual(instructions(product.words.slice(2)).map(([op]) => op), [Op.Leaf, Op.Scalar, Op.Add]);
-  assert.equal(dense.words.length, 2);
-  assert.equal(into.words[0], 1);
-  assert.deepEqual(instructions(into.words.slice(2)).map(([op]) => op), [Op.Leaf, Op.Slice, Op.Leaf]);
-  assert.deepEqual(instructions(spread.words.slice(2)).map(([op]) => op), [Op.Leaf, Op.Slice]);
+  assert.deepEqual([product, dense, into, spread].map(({command}) => command), [Command.Eval, Command.Eval, Command.Assign, Command.Assign]);
+  assert.deepEqual(instructions(product.words.slice(1)).map(([op]) => op), [Op.Leaf, Op.Leaf, Op.Scalar, Op.Add, Op.MatMul]);
+  assert.deepEqual(instructions(dense.words.slice(1)).map(([op]) => op), [Op.Leaf]);
+  assert.deepEqual(instructions(into.words.slice(1)).map(([op]) => op), [Op.Leaf, Op.Slice, Op.Leaf, Op.Leaf, Op.MatMul]);
+  assert.deepEqual(instructions(spread.words.slice(1)).map(([op]) => op), [Op.Leaf, Op.Slice, Op.Leaf, Op.Scalar, Op.With]);
   for (const [code, run] of [
-    ['ErrShape', () => s.matmul(gpu.zeros(3, 4))], ['ErrInvalid', () => s.matmul(2)], ['ErrInvalid', () => s.matmul(s)], ['ErrInvalid', () => s.matmul()],
-    ['ErrInvalid', () => s.matmul(gpu.zeros(4, 1, {dtype: 'int32'}))], ['ErrShape', () => s.matmul(y, {out})], ['ErrInvalid', () => s.matmul(y, {out: 5})],
-    ['ErrInvalid', () => s.matmul(y, {out: gpu.zeros(3, 2).add(1)})], ['ErrInvalid', () => s.matmul(y, 7)], ['ErrShape', () => s.toDense({out})],
-    ['ErrInvalid', () => s.toDense({out: gpu.zeros(3, 4, {dtype: 'int32'})})], ['ErrForeign', () => s.matmul(newGpu().gpu.zeros(4, 1))],
-    ['ErrForeign', () => s.toDense({out: newGpu().gpu.zeros(3, 4)})], ['ErrInvalid', () => y.matmul(s)], ['ErrInvalid', () => y.setValue(s)],
+    ['ErrShape', () => s.matmul(gpu.zeros(3, 4))], ['ErrInvalid', () => s.matmul(2)], ['ErrShape', () => s.matmul(s)], ['ErrInvalid', () => s.matmul()],
+    ['ErrInvalid', () => s.matmul(gpu.zeros(4, 1, {dtype: 'int32'}))], ['ErrForeign', () => s.matmul(newGpu().gpu.zeros(4, 1))],
+    ['ErrInvalid', () => s.with('x')], ['ErrInvalid', () => s.with(gpu.zeros(1, 3, {dtype: 'int32'}))],
   ]) fails(code, run);
   s.close();
   s.close();
-  for (const run of [() => s.matmul(y), () => s.toDense(), () => s.columnSlice(0, 1), () => s.append(2, 3, 1), () => s.values(), () => s.touch()]) fails('ErrClosed', run);
+  for (const run of [() => s.matmul(y), () => s.toDense(), () => s.columnSlice(0, 1), () => s.append(2, 3, 1), () => s.values(), () => s.touch(), () => s.T]) fails('ErrClosed', run);
+});
+
+test('sparse results', async () => {
+  const {gpu, sent} = newGpu();
+  const s = gpu.sparse(3, 4, parts.csc);
+  sent();
+  const refused = (code, promise) => assert.rejects(promise, {name: 'SubletError', code});
+  await refused('ErrInvalid', s.sparse({format: 'coo'}));
+  await refused('ErrInvalid', s.sparse(5));
+  await refused('ErrUnsupported', s.astype('int8').sparse());
+  await refused('ErrInvalid', s.mulBlockColumn(3));
+  await refused('ErrShape', s.mulBlockColumn(gpu.zeros(2, 4)));
+  await refused('ErrForeign', s.mulBlockColumn(newGpu().gpu.zeros(2, 3)));
+  await refused('ErrInvalid', s.mulBlockColumn(gpu.zeros(2, 3, {dtype: 'int32'})));
 });
 
 test('entries are appended in order', () => {

@@ -36,8 +36,9 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   const where: 'none' | 'host' | 'device' | 'both' = await other.location;
   using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
   const w: Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
-  const product: Matrix = s.append(1, 1, 5).matmul(d.T, { out: d });
-  const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).read();
+  const product: Matrix = s.append(1, 1, 5).matmul(d.T).eval();
+  const pattern: Sparse = await s.mul(d).with(1).sparse({ format: 'csr' });
+  const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).parts();
   using cr: Cruncher = await gpu.cruncher('fn f(i: u32) { x[i] = x[i] * by; }', { devices: ['own', 'low-power'], coherence: 'pin' });
   using x: CruncherArray = cr.array('x', typedArray, { partialRead: true, halo: 1 });
   x.write = false;
@@ -57,5 +58,5 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   gpu.zeros(1, 1, { dtype: 'float64' });
   // @ts-expect-error a number is no matrix
   gpu.matmul(1, a);
-  return [values, mine, g, part, first, live, where, w, product, offsets, weights, headers, file];
+  return [values, mine, g, part, first, live, where, w, product, pattern, offsets, weights, headers, file];
 }

@@ -3,6 +3,7 @@
 import type { DType, Elements, Order, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
+import type { Sparse, SparseFormat } from "./sparse.js";
 
 /** What calls that wait for the GPU take. */
 export interface WaitOptions {
@@ -100,6 +101,17 @@ export class Expr {
 
   /** Queues the computation and returns the result in memory of its own. */
   eval(): Matrix;
+  /**
+   * Evaluates an expression that is sparse as a sparse matrix of its own; of any other that is `ErrUnsupported`. An expression of sparse
+   * matrices stays sparse under operations of one operand that make 0 of 0, products and quotients with numbers or, element by element, with dense
+   * matrices (where nothing is stored the result is 0; of a product of dense matrices in that place only the elements are computed that
+   * are used), sums and element-wise products of sparse matrices of one size, the product of two sparse matrices, the transpose and
+   * conversions to types of 32 bits. A product with a dense matrix is dense, and sums, means and norms read the stored values alone; all
+   * other operations take a sparse matrix as the dense one that it stands for. The format is that of the first operand unless you say another.
+   */
+  sparse(options?: WaitOptions & { readonly format?: SparseFormat }): Promise<Sparse>;
+  /** A sparse expression with other stored values: a row with one for each entry in the order of storage, or one number for all. */
+  with(values: Operand): Expr;
   /**
    * Computes and brings the elements back, row by row, into an array of yours if you give one. Of an array that was given to a call
    * which was given up, the content is undefined.

@@ -2,7 +2,7 @@
 
 import type { DType, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import type { Expr, Matrix, View, WaitOptions } from "./matrix.js";
+import { Expr, type Matrix, type WaitOptions } from "./matrix.js";
 
 /** How a sparse matrix is stored: column after column, row after row, or whole columns, zeros included. */
 export type SparseFormat = "csc" | "csr" | "blockColumn";
@@ -36,16 +36,13 @@ export interface SparseMemory extends SparseParts {
 }
 
 /**
- * A matrix of which only some elements are stored; see {@link Gpu.sparse}. Close it when done.
+ * A matrix of which only some elements are stored; see {@link Gpu.sparse}. Close it when done. It is an {@link Expr}: it can stand in every
+ * expression, see {@link Expr.sparse}.
  *
  * Slices and the matrix of the values share its memory, and keep it until they are closed.
  */
-export class Sparse {
+export class Sparse extends Expr {
   private constructor();
-  readonly rows: number;
-  readonly cols: number;
-  readonly shape: [rows: number, cols: number];
-  readonly dtype: DType;
   readonly format: SparseFormat;
   /** The number of stored values, of block columns all elements of them. */
   readonly nnz: number;
@@ -53,15 +50,13 @@ export class Sparse {
   readonly external: boolean;
   readonly closed: boolean;
 
-  /** The same matrix with all its elements, or with `out` in that matrix, of the same size and element type, and returns it. */
+  /** The same matrix with all its elements: {@link Expr.eval}. */
   toDense(): Matrix;
-  toDense<T extends View>(options: { readonly out: T }): T;
   /**
-   * The product with a dense matrix or expression: queued, as with {@link Expr.eval}, or with `out` in that matrix, which may
-   * be y or share memory with it. The sum of an element is made in an order that depends on this matrix alone.
+   * The product of a matrix and this one as "blockColumn": only those columns are computed and stored in which this matrix has entries. It is
+   * what gradients of sparse inputs take.
    */
-  matmul(y: Expr): Matrix;
-  matmul<T extends View>(y: Expr, options: { readonly out: T }): T;
+  mulBlockColumn(x: Expr, options?: WaitOptions): Promise<Sparse>;
   /** Some columns as a view, for "csc" only: `ErrUnsupported` for others. Close it when done. */
   columnSlice(start: number, count: number): Sparse;
   /**
@@ -76,7 +71,7 @@ export class Sparse {
    */
   values(): Matrix;
   /** Copies of the parts, of a slice those of its columns. */
-  read(options?: WaitOptions): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
+  parts(options?: WaitOptions): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
   /** Of wrapped memory: brings back values that computations wrote. */
   sync(options?: WaitOptions): Promise<void>;
   /**
@@ -84,6 +79,4 @@ export class Sparse {
    * that the call had no effect.
    */
   touch(): this;
-  close(): void;
-  [Symbol.dispose](): void;
 }

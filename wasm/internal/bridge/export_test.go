@@ -19,7 +19,7 @@ func OpNumbers() map[string]int {
 		"Reshape": int(OpReshape), "Cast": int(OpCast), "MatMul": int(OpMatMul), "Call": int(OpCall), "Reduce": int(OpReduce),
 		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax), "Hardmax": int(OpHardmax),
 		"Sort": int(OpSort), "ArgSort": int(OpArgSort), "TopK": int(OpTopK), "ArgTopK": int(OpArgTopK),
-		"CumSum": int(OpCumSum), "CumProd": int(OpCumProd), "Shape": int(OpShape),
+		"CumSum": int(OpCumSum), "CumProd": int(OpCumProd), "Shape": int(OpShape), "With": int(OpWith),
 	}
 }
 

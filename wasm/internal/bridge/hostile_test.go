@@ -50,9 +50,11 @@ func TestMalformedMessages(t *testing.T) {
 		"alias of none":          command(page.CmdAlias, 9, none),
 		"alias in use":           command(page.CmdAlias, 1, 1),
 		"change of none":         command(page.CmdSetShape, 0, 9, none, 1, 1),
-		"assign sparse to none":  command(page.CmdSparseAssign, join([]uint32{0, none}, leaf(1))...),
-		"assign sparse nothing":  command(page.CmdSparseAssign, 0, none),
-		"sparse of none":         command(page.CmdSparseEval, 9, none),
+		"sparse of dense":        command(page.CmdSparseEval, join([]uint32{0, 9, 255, 0}, leaf(1))...),
+		"sparse of none":         command(page.CmdSparseEval, join([]uint32{0, 9, 255, 0}, leaf(none))...),
+		"sparse of nothing":      command(page.CmdSparseEval, 0, 9, 255, 0),
+		"sparse format":          command(page.CmdSparseEval, join([]uint32{0, 9, 77, 0}, leaf(1))...),
+		"columns of dense":       command(page.CmdSparseEval, join([]uint32{0, 9, 255, 1}, leaf(1))...),
 		"values of none":         command(page.CmdValues, 9, none),
 		"values of dense":        command(page.CmdValues, 9, 1),
 		"data of none":           command(page.CmdData, none, none, 4),
@@ -142,7 +144,7 @@ func FuzzMessage(f *testing.F) {
 	add(command(page.CmdFrom, 3, 1, 0x103, 2, 2, 0, 2, 1, 8)...)
 	add(command(page.CmdClose, 0, 1)...)
 	add(join(command(page.CmdResize, 1, 2, 1, 1, 1), command(page.CmdSetValue, join([]uint32{1, 3, 2}, leaf(2))...))...)
-	add(join(command(page.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(page.CmdSparseEval, 5, 4))...)
+	add(join(command(page.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(page.CmdEval, 5, 2<<16|1, 4))...)
 	add(command(page.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
 	add(join(command(page.CmdLoad, 1, 4, 0, none32, none32, none32, none32), command(page.CmdPass, 2, 4, 1, 16), command(page.CmdTake, 3, 4, 5))...)
 	add(join(command(page.CmdSave, 1, 4, 2, 0, 0), command(page.CmdPass, 2, 4, 1, 64), command(page.CmdPass, 3, 4, 1, 0))...)

@@ -36,6 +36,7 @@ const (
 	OpCumSum                   // x axis
 	OpCumProd                  // x axis
 	OpShape                    // shaping count x... numbers, which are float64: of the table of operations
+	OpWith                     // x y: the sparse x with the values y
 )
 
 // program decodes expressions.
@@ -143,7 +144,7 @@ func (p *program) index() int { return int(p.Word()) }
 func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	switch op {
 	case OpLeaf:
-		return as[*anyDense](p.bridge.current(p.Word())).Expr()
+		return as[interface{ Expr() anyExpr }](p.bridge.current(p.Word())).Expr() // dense or sparse
 	case OpScalar:
 		return matrix.Fill(1, 1, decoded(t, p.Word())).ConvertTo(t)
 	case OpFill:
@@ -173,6 +174,8 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 			k = p.index()
 		}
 		return matrix.Ordered(int(op-OpSort), along, k, x)
+	case OpWith:
+		return p.operand().With(p.operand())
 	case OpShape:
 		number, count := p.index(), p.index()
 		return matrix.Shaped(number, t, p.some(count), p.doubles())

@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -88,35 +89,30 @@ func (b *Bridge) append(a []uint32) {
 	}
 }
 
-// sparseEval computes a product with an expression, or, where there is none, the sparse matrix as a dense one.
+// sparseEval evaluates a sparse expression, or with the handle of a sparse matrix the product of the expression and that in whole
+// columns, and reports the format and the number of indices.
 func (b *Bridge) sparseEval(a []uint32) {
-	s := b.sparse(a[1])
-	if len(a) == 2 {
-		b.put(a[0], &entry{value: page.Must(s.ToDense())})
-		return
+	b.vacant(a[1])
+	x := b.program.run(a[4:])
+	var s *anySparse
+	if a[3] != 0 {
+		s = page.Must(matrix.MulBlockColumn(x, b.sparse(a[3])))
+	} else {
+		s = page.Must(x.Sparse())
 	}
-	m := new(anyDense)
-	page.Check(matrix.MulSparse(m, s, b.program.part(b.program.run(a[2:]))))
-	b.put(a[0], &entry{value: m})
+	if format := matrix.Format(min(a[2], anyFormat)); format != anyFormat && format != s.Format() {
+		other, err := s.ToFormat(format)
+		page.Check(errors.Join(err, s.Close()))
+		s = other
+	}
+	b.put(a[1], &entry{value: s})
+	index, _, err := s.Structure()
+	page.Check(err)
+	b.Settle(a[0], itoa(int(s.Format()))+" "+itoa(len(index)), nil)
 }
 
-// sparseAssign is sparseEval into a matrix or a part of one.
-func (b *Bridge) sparseAssign(a []uint32) {
-	b.write(b.firstLeaf(a[2:]), func() {
-		s := b.sparse(a[1])
-		m, x := b.target(a[0], a[2:])
-		rows, cols := s.Dims()
-		if int64(a[0]) == int64(len(b.program.values))-1 {
-			sized(m, rows, cols)
-			page.Check(s.AssignTo(m))
-			return
-		}
-		y := b.program.part(x)
-		_, cols = y.Dims()
-		sized(m, rows, cols)
-		page.Check(matrix.MulSparse(m, s, y))
-	})
-}
+// anyFormat says that the format is what it becomes.
+const anyFormat = 255
 
 // sized stops unless m has a size: what a page assigns to is never resized.
 func sized(m *anyDense, rows, cols int) {
@@ -136,6 +132,9 @@ func (b *Bridge) readSparse(a []uint32) {
 	defer func() { _ = v.Close() }() // what is queued by then still reads it
 	rows, cols := v.Dims()
 	size := 4 * rows * cols
+	if a[3] == 0 { // the structure alone
+		size = 0
+	}
 	if int64(a[3]) < int64(size) || uint64(a[5]) != uint64(len(index)) || uint64(a[7]) != uint64(len(ptr)) {
 		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[5])), " places for ", itoa(len(index)), " entries"))
 	}

@@ -52,10 +52,10 @@ func TestSparse(t *testing.T) {
 			r.sparse(1, format|flag, p.values, p.indices, p.pointers)
 			r.newMatrix(2, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8)
 			r.newMatrix(3, 3, 3, make([]float32, 9)...)
-			r.post(command(page.CmdSparseEval, 4, 1),
-				command(page.CmdSparseEval, join([]uint32{5, 1}, leaf(2), number(1), instruction(bridge.OpBinary, f32, 0, 1))...),
+			r.post(command(page.CmdEval, join([]uint32{4}, leaf(1))...),
+				command(page.CmdEval, join([]uint32{5}, leaf(1), leaf(2), number(1), instruction(bridge.OpBinary, f32, 1, 2), instruction(bridge.OpMatMul, f32, 0, 3))...),
 				// Into columns 1 and 2 of matrix 3.
-				command(page.CmdSparseAssign, join([]uint32{1, 1}, leaf(3), instruction(bridge.OpSlice, f32, 0, 0, 3, 1, 3), leaf(2))...))
+				command(page.CmdAssign, join([]uint32{1}, leaf(3), instruction(bridge.OpSlice, f32, 0, 0, 3, 1, 3), leaf(1), leaf(2), instruction(bridge.OpMatMul, f32, 2, 3))...))
 			r.wantRead(sparseDense, leaf(4))
 			r.wantRead([]float32{2, 3, 18, 21, 4, 6}, leaf(5))
 			r.wantRead([]float32{0, 1, 2, 0, 15, 18, 0, 2, 4}, leaf(3))
@@ -68,8 +68,18 @@ func TestSparse(t *testing.T) {
 			if !slices.Equal(values, p.values) || !slices.Equal(indices, p.indices) || !slices.Equal(pointers, p.pointers) {
 				t.Errorf("format %#x: read %v %v %v", format, floats(values), indices, pointers)
 			}
-			r.post(command(page.CmdSparseAssign, join([]uint32{0, 1}, leaf(4))...))
-			r.wantRead(sparseDense, leaf(4))
+			// With other values, in another format; and columns of a product.
+			if err := r.ask(page.CmdSparseEval, join([]uint32{6, csr >> 8, 0}, leaf(1), number(7), instruction(bridge.OpWith, f32, 0, 1))...); err != nil {
+				t.Fatal(err)
+			}
+			r.newMatrix(7, 2, 3, 1, 2, 3, 4, 5, 6)
+			if err := r.ask(page.CmdSparseEval, join([]uint32{8, 255, 1}, leaf(7))...); err != nil {
+				t.Fatal(err)
+			}
+			if format != blocks {
+				r.wantRead([]float32{7, 0, 0, 0, 0, 0, 7, 0, 7, 0, 0, 0}, leaf(6))
+			}
+			r.wantRead([]float32{7, 0, 6, 0, 16, 0, 15, 0}, leaf(8))
 		}
 	}
 }
@@ -92,7 +102,7 @@ func TestSparseWrapped(t *testing.T) {
 	}
 	copy(values, bytesOf(10))
 	touch(wordsOf(1, 2, 0), wordsOf(0, 1, 2, 2, 3))
-	r.post(command(page.CmdSparseEval, 3, 1))
+	r.post(command(page.CmdEval, join([]uint32{3}, leaf(1))...))
 	r.wantRead([]float32{0, 0, 0, 4, 10, 0, 0, 0, 0, 3, 0, 0}, leaf(3))
 
 	copy(values, bytesOf(77))
@@ -102,7 +112,7 @@ func TestSparseWrapped(t *testing.T) {
 			t.Error("a broken structure was taken")
 		}
 	}
-	r.post(command(page.CmdSparseEval, 4, 1))
+	r.post(command(page.CmdEval, join([]uint32{4}, leaf(1))...))
 	r.wantRead([]float32{0, 0, 0, 4, 10, 0, 0, 0, 0, 3, 0, 0}, leaf(4))
 	wantError(t, r.ask(page.CmdBuffer, 1), gpu.ErrInvalid)
 }
@@ -112,7 +122,7 @@ func TestSparseColumnsAndAppend(t *testing.T) {
 	p := sparseParts[csc]
 	r.sparse(1, csc, p.values, p.indices, p.pointers)
 	r.post(command(page.CmdAppend, 1, 2, 2, math.Float32bits(4)), command(page.CmdAppend, 1, 0, 3, math.Float32bits(5)),
-		command(page.CmdColumns, 2, 1, 2, 2), command(page.CmdSparseEval, 3, 2))
+		command(page.CmdColumns, 2, 1, 2, 2), command(page.CmdEval, join([]uint32{3}, leaf(2))...))
 	r.wantRead([]float32{0, 5, 3, 0, 4, 0}, leaf(3))
 	for _, c := range []struct {
 		words []uint32
@@ -124,9 +134,8 @@ func TestSparseColumnsAndAppend(t *testing.T) {
 		{command(page.CmdAppend, 3, 1, 1, 0), gpu.ErrInvalid},
 		{command(page.CmdColumns, 4, 1, 3, 2), buffer.ErrIndex},
 		{command(page.CmdColumns, 4, 3, 0, 1), gpu.ErrInvalid},
-		{command(page.CmdSparseEval, join([]uint32{5, 1}, leaf(3))...), buffer.ErrShape},
-		{command(page.CmdSparseAssign, join([]uint32{0, 1}, leaf(3))...), buffer.ErrShape},
-		{command(page.CmdEval, join([]uint32{6}, leaf(1))...), gpu.ErrInvalid},
+		{command(page.CmdEval, join([]uint32{5}, leaf(1), leaf(3), instruction(bridge.OpMatMul, f32, 0, 1))...), buffer.ErrShape},
+		{command(page.CmdAssign, join([]uint32{0}, leaf(3), leaf(1))...), buffer.ErrShape},
 		{command(page.CmdResize, 0, 7, 1, 1, 1), gpu.ErrInvalid},
 		{command(page.CmdSparseTouch, 1, 999, 3, 999, 5), gpu.ErrInvalid},
 	} {
@@ -160,7 +169,7 @@ func TestSparseHostile(t *testing.T) {
 	before := r.dev.Stats().LiveBytes
 	for range 100 {
 		r.sparse(1, csc|wrapped, p.values, p.indices, p.pointers)
-		r.post(command(page.CmdValues, 2, 1), command(page.CmdColumns, 3, 1, 0, 1), command(page.CmdSparseEval, 4, 3),
+		r.post(command(page.CmdValues, 2, 1), command(page.CmdColumns, 3, 1, 0, 1), command(page.CmdEval, join([]uint32{4}, leaf(3))...),
 			command(page.CmdClose, 0, 1), command(page.CmdClose, 0, 2), command(page.CmdClose, 0, 3), command(page.CmdClose, 0, 4))
 	}
 	if err := r.ask(page.CmdWait); err != nil {

@@ -43,14 +43,13 @@ const (
 	CmdLocation // ticket handle: reports where the current bits are
 
 	// Sparse matrices. format is the element type | the format << 8 | "memory of the page" << 16.
-	CmdSparse       // handle format rows cols values bytes indices count pointers count
-	CmdColumns      // handle of start n: a column slice
-	CmdValues       // handle of: its values as a dense matrix
-	CmdAppend       // handle i j bits
-	CmdSparseEval   // handle of [expr]: its product with the expression, or itself as a dense matrix
-	CmdSparseAssign // value of expr: the same into the matrix that is that value, the factor being the last one if another
-	CmdSparseRead   // ticket handle values bytes indices count pointers count
-	CmdSparseTouch  // handle indices count pointers count: wrapped memory has changed
+	CmdSparse      // handle format rows cols values bytes indices count pointers count
+	CmdColumns     // handle of start n: a column slice
+	CmdValues      // handle of: its values as a dense matrix
+	CmdAppend      // handle i j bits
+	CmdSparseEval  // ticket handle format of expr: a sparse result, or of its product with a sparse matrix; reports format and count of indices
+	CmdSparseRead  // ticket handle values bytes indices count pointers count
+	CmdSparseTouch // handle indices count pointers count: wrapped memory has changed
 
 	// Parameter dictionaries; see params.go of package bridge. limit and size are longs, -1 for none. text is a description of tensors;
 	// for each of them there is a handle or, with 0 for it, an object.
