@@ -72,6 +72,9 @@ func (s *shaping) putCols() *node {
 // hotMost is how many elements a matrix of ones and zeros may have that rows are multiplied with.
 const hotMost = 1 << 22
 
+// hotRows is how many rows are multiplied so at most.
+const hotRows = 64
+
 func (s *shaping) addToRows() *node {
 	a, b := s.args[0], s.args[2]
 	numbers := s.vector(false, b.Rows)
@@ -91,28 +94,30 @@ func (s *shaping) addToCols() *node {
 	return s.apply(fuse.OpAdd, a, turned(s.scattered(a.Cols, turned(numbers), turned(b))))
 }
 
-// scattered is as many rows as count, the sums of those of b that a row of numbers names. A small matrix with 1 where a number is takes
-// a product. Else the rows are sorted by their numbers, and neighbours of one number are added up at distances of 1, 2, 4 and so on, as
-// Hillis and Steele's scan does ("Data Parallel Algorithms", 1986): the last row of each number has the sum.
-func (s *shaping) scattered(count int, numbers, b *node) *node {
+// sumMost is how many rows are added up at a time: the kernel for rows of sparse matrices takes no longer ones.
+const sumMost = 56 << 10
+
+// scattered is as many rows as count, the sums of those of b that a row of numbers names: the product of b and a sparse matrix that has
+// 1 where a number is. Where its entries are comes from the numbers, sorted. A small matrix with these ones takes a dense product.
+func (s *shaping) scattered(count int, numbers, b *node) (sum *node) {
 	v, _ := s.at(count, 1)
-	if b.Rows <= hotMost/max(count, 1) {
+	if b.Rows <= hotMost/max(count, 1) && b.Rows <= hotRows {
 		return expr.NewProduct(s.op, expr.NewConversion(s.op, b.Type, s.apply(fuse.OpEq, numbers, v)), b)
 	}
 	zero := s.n(0)
-	i, j := s.at(b.Rows, b.Cols)
-	order := expr.NewTranspose(s.op, expr.NewSort(s.op, false, true, -1, numbers))
-	sorted := s.gather(numbers, zero, order)
-	sum := s.gather(b, order, j)
-	for step := 1; step < b.Rows; step *= 2 {
-		before := s.plus(i, -step)
-		alike := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, before, zero), s.apply(fuse.OpEq, s.gather(sorted, before, zero), sorted))
-		sum = s.apply(fuse.OpAdd, sum, s.where(alike, s.gather(sum, before, j), expr.Number(b.Type, 1, 1, 0)))
+	for first := 0; first < b.Rows; first += sumMost {
+		some := windowNode(s.op, numbers, 0, 1, first, min(first+sumMost, b.Rows))
+		order := expr.NewSort(s.op, false, true, -1, some)
+		_, ends := s.at(1, count+1)
+		search := &shaping{op: s.op, args: []*node{s.gather(some, zero, order), ends}}
+		part := expr.NewRowSums(s.op, s.plus(order, first), search.searchSorted(), b)
+		if sum == nil {
+			sum = part
+		} else {
+			sum = s.apply(fuse.OpAdd, sum, part)
+		}
 	}
-	upTo := s.apply(fuse.OpLe, expr.NewTranspose(s.op, sorted), v)
-	last := s.plus(expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, upTo), -1)
-	mine := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.gather(sorted, last, zero), v))
-	return s.gather(sum, s.where(mine, last, s.n(-1)), j)
+	return sum
 }
 
 func (s *shaping) putDiag() *node {

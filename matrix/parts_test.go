@@ -79,7 +79,7 @@ func TestParts(t *testing.T) {
 // TestAddToMany adds to rows of a matrix that are too many for a product, and to columns.
 func TestAddToMany(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		const rows, count, cols = 5000, 1500, 3
+		const rows, count, cols = 5000, 60000, 3 // more than are added up at a time
 		rng := newRand(64)
 		numbers, values := make([]int32, count), random(rng, count*cols)
 		want := make([]float64, rows*cols)

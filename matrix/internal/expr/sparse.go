@@ -3,6 +3,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -222,6 +223,18 @@ func rowsTimes(op string, dev *gpu.Device, rows int, words []*Node, values, y *N
 		return Failed(err)
 	}
 	return &Node{Kind: SparseProduct, Type: y.Type, Rows: rows, Cols: y.Cols, Dev: dev, Args: append([]*Node{y, values}, words...)}
+}
+
+// NewRowSums builds sums of rows of y: row i of the result is the sum of those that the indices from pointers[i] to pointers[i+1]-1
+// name. Both are rows of int32. There are 57,000 indices at most.
+func NewRowSums(op string, indices, pointers, y *Node) *Node {
+	for _, n := range []*Node{indices, pointers, y} {
+		if n.Err != nil {
+			return n
+		}
+	}
+	none := Number(fuse.I32, 1, 0, 0)
+	return rowsTimes(op, cmp.Or(y.Dev, indices.Dev, pointers.Dev), pointers.Cols-1, []*Node{indices, pointers, none, none}, Number(y.Type, 1, indices.Cols, 1), y)
 }
 
 // sparseTimesSparse is a product whose values are sums of terms: the product of a matrix that has for each of them a row with its

@@ -21,6 +21,14 @@ func (p *planner) stored(n *expr.Node) Operand {
 	return c
 }
 
+// words are numbers of a structure, of the host's or computed.
+func (p *planner) words(n *expr.Node) Operand {
+	if n.Kind == expr.Words {
+		return p.operand(n)
+	}
+	return p.stored(n)
+}
+
 // densify computes a sparse matrix as a dense one: zeros, and then the entries in their places.
 func (p *planner) densify(dst Operand, n *expr.Node) {
 	values, rows, cols := p.stored(n.Args[0]), p.operand(n.Args[1]), p.operand(n.Args[2])
@@ -48,14 +56,14 @@ type sparseOperands struct{ values, indices, pointers, places, sums Operand }
 // sparseProduct multiplies a sparse matrix by a dense one. Rows that were cut are computed in parts, strip of columns by strip.
 func (p *planner) sparseProduct(dst Operand, n *expr.Node) {
 	s := sparseOperands{
-		p.stored(n.Args[1]), p.operand(n.Args[2]), p.operand(n.Args[3]), p.operand(n.Args[4]), p.operand(n.Args[5]),
+		p.stored(n.Args[1]), p.words(n.Args[2]), p.words(n.Args[3]), p.words(n.Args[4]), p.words(n.Args[5]),
 	}
 	y, transposed := expr.Resolve(n.Args[0], false)
 	if y.Kind != expr.Scalar {
 		y = p.leaf(p.materialise(y).read(transposed))
 	}
 	switch {
-	case s.values.Mem == dst.Mem, y.Kind == expr.Leaf && p.operand(y).Mem == dst.Mem:
+	case dst.Type.Packed(), s.values.Mem == dst.Mem, y.Kind == expr.Leaf && p.operand(y).Mem == dst.Mem:
 		p.viaTemp(dst, n)
 	case s.indices.Empty():
 		p.evaluate(dst, fill(dst, 0))
