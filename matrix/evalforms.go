@@ -128,7 +128,9 @@ func windowNode(op string, n *node, i, k, j, l int) *node {
 	case k-i == n.Rows && l-j == n.Cols:
 		return n
 	case n.Kind == expr.Scalar:
-		return expr.Number(n.Type, k-i, l-j, n.Value)
+		part := *n
+		part.Rows, part.Cols = k-i, l-j
+		return &part
 	}
 	s := &shaping{op: op}
 	rows, cols := s.at(k-i, l-j)

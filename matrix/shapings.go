@@ -359,6 +359,14 @@ func (s *shaping) reshape() *node {
 	case rows == a.Rows && cols == a.Cols:
 		return a
 	}
+	from, _ := expr.Resolve(a, false)
+	switch m, ok := a.Source.(*core); {
+	case a.Kind == expr.Leaf && ok && !m.ColMajor && m.Contiguous():
+		v := m.lentView(s.op, func(l expr.Layout) (expr.Layout, error) { return l.Reshape(s.op, rows, cols) })
+		return v.operand(s.op)
+	case from.Kind != expr.Leaf && from.Kind != expr.Gather && from.Kind != expr.Scalar: // it is computed first anyway
+		return expr.NewReshape(s.op, rows, cols, a)
+	}
 	i, j := s.at(rows, cols)
 	if cols > 1 {
 		i = s.apply(fuse.OpMul, i, s.n(cols))

@@ -32,7 +32,7 @@ var floors = [][]string{
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},
-	{"matrix/graph", "matrix/nn"},
+	{"matrix/graph", "matrix/nn", "matrix/tensor"},
 	{"wasm", "native", "web", "e2e"},
 }
 

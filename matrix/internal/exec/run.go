@@ -310,7 +310,7 @@ func (r *Run) node(n *expr.Node) error {
 	if n.Kind == expr.Factor {
 		t.put(int(n.Routine), n.Form.Bits(), int(n.Value))
 	}
-	if n.Kind == expr.Index {
+	if n.Kind == expr.Index || n.Kind == expr.Reshape {
 		t.put(n.Rows, n.Cols)
 	}
 	if n.Kind == expr.Reduce || n.Kind == expr.Index {

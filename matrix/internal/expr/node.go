@@ -36,6 +36,7 @@ const (
 	Concat                    // Args below each other (AxisRows) or beside each other (AxisCols)
 	Random                    // random bits: of the numbers of rows and columns, the columns of the whole, seed and stream in two words each
 	Factor                    // Args by a decomposition: Routine
+	Reshape                   // the elements of Args[0] row by row
 	Sparse                    // a matrix of which Args[0] are the values; the other two are their rows and columns. Source: Entries
 	SparseProduct             // a sparse matrix times Args[0]: the values, and the words of its rows
 	Words                     // as many int32 as there are when they are looked at
@@ -348,7 +349,18 @@ func NewGather(op string, a, rows, cols *Node) *Node {
 	}
 	n := &Node{Kind: Gather, Type: a.Type, Rows: at.Rows, Cols: at.Cols, Dev: cmp.Or(a.Dev, at.Dev), Args: []*Node{a, at.Args[0], at.Args[1]}}
 	if a.Rows == 0 || a.Cols == 0 {
-		return Number(n.Type, n.Rows, n.Cols, 0)
+		none := Number(n.Type, n.Rows, n.Cols, 0)
+		none.Dev = n.Dev
+		return none
+	}
+	return n
+}
+
+// NewReshape builds a matrix of as many elements as a has, row by row.
+func NewReshape(op string, rows, cols int, a *Node) *Node {
+	n := (&Node{Kind: Reshape}).build(op, a)
+	if n.Err == nil {
+		n.Rows, n.Cols = rows, cols
 	}
 	return n
 }

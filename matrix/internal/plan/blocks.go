@@ -109,7 +109,7 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 
 // undivided reports whether a node has no parts that are computed by themselves.
 func undivided(n *expr.Node) bool {
-	return n.Kind == expr.Factor || n.Kind == expr.Sparse || n.Kind == expr.SparseProduct
+	return n.Kind == expr.Factor || n.Kind == expr.Reshape || n.Kind == expr.Sparse || n.Kind == expr.SparseProduct
 }
 
 // wholeRows reports whether rows of n's result are of whole rows of its operand.

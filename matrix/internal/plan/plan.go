@@ -156,7 +156,9 @@ func (p *planner) materialise(n *expr.Node) Operand {
 		return p.operand(n)
 	}
 	op, ok := p.temps[n]
-	if !ok {
+	if !ok && n.Kind == expr.Reshape {
+		return p.reshaped(n.Rows, n.Cols, n.Args[0])
+	} else if !ok {
 		op = p.newTemp(n.Type, n.Rows, n.Cols)
 		p.evaluate(op, n)
 		p.temps[n] = op
@@ -185,6 +187,8 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.sorted(dst, n)
 	case n.Kind == expr.Factor:
 		p.decompose(dst, n)
+	case n.Kind == expr.Reshape:
+		p.reshape(dst, n.Args[0])
 	case n.Kind == expr.Sparse:
 		p.densify(dst, n)
 	case n.Kind == expr.SparseProduct:
@@ -202,6 +206,23 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 			p.mapped(dst, n)
 		}
 	}
+}
+
+// reshape computes n, row by row, into a result of another shape.
+func (p *planner) reshape(dst Operand, n *expr.Node) {
+	if dst.ColMajor || !dst.Contiguous() {
+		p.evaluate(dst, p.leaf(p.reshaped(dst.Rows, dst.Cols, n)))
+		return
+	}
+	dst.Layout = expr.Layout{Rows: n.Rows, Cols: n.Cols, Offset: dst.Offset, Stride: n.Cols}
+	p.evaluate(dst, n)
+}
+
+// reshaped is what n is computed to, in another shape: a temporary without gaps, which n is no matrix of.
+func (p *planner) reshaped(rows, cols int, n *expr.Node) Operand {
+	op := p.materialise(n)
+	op.Layout = expr.Layout{Rows: rows, Cols: cols, Offset: op.Offset, Stride: cols}
+	return op
 }
 
 // viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
