@@ -32,7 +32,7 @@ const module = "github.com/sublet-gpu/sublet/"
 var packages = []string{
 	"buffer", "buffer/cruncher", "buffer/cruncher/balance", "buffer/cruncher/kernel", "buffer/dtype", "buffer/file",
 	"buffer/file/npy", "buffer/file/params", "buffer/file/safetensors", "buffer/ndarray",
-	"gpu", "gpu/cpu", "gpu/driver", "matrix", "matrix/gonum", "matrix/graph", "matrix/graph/pipelines", "matrix/nn",
+	"gpu", "gpu/cpu", "gpu/driver", "matrix", "matrix/gonum", "matrix/graph", "matrix/graph/pipelines", "matrix/nn", "matrix/tensor",
 	"native/cogent", "native/dlpack", "native/mapfile",
 }
 
