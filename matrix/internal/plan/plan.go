@@ -18,6 +18,8 @@ type Device struct {
 	Binding uint64 // bytes that a kernel can bind at once
 	Buffer  uint64 // bytes of the largest buffer
 	Storage int    // storage bindings of a kernel
+	// AsWritten computes expressions in the order in which they are written: for tests, which compare.
+	AsWritten bool
 	kernels.Device
 }
 
@@ -80,8 +82,9 @@ type Input struct {
 // New plans the computation of an expression.
 func New(in Input) (*Plan, error) {
 	p := newPlanner(in)
-	p.cut(in.Root)
-	p.evaluate(in.To, in.Root)
+	root := p.rewrite(in.Root)
+	p.cut(root)
+	p.evaluate(in.To, root)
 	return p.plan, p.err
 }
 
