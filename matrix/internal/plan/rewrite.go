@@ -111,13 +111,27 @@ func (r *rewriter) demand(root *expr.Node) {
 				r.use(from, b.within(at))
 				continue
 			}
-			b = computed(n, b)
-			for i := range n.Args {
-				k := partKey{n, b}.operand(i)
+			for _, k := range reached(n, computed(n, b)) {
 				r.use(k.n, k.b)
 			}
 		}
 	}
+}
+
+// reached returns the parts of a node's operands that a part of it is computed of. Those of a Concat may be empty.
+func reached(n *expr.Node, b block) []partKey {
+	parts := make([]partKey, len(n.Args))
+	if n.Kind != expr.Concat {
+		for i := range parts {
+			parts[i] = partKey{n, b}.operand(i)
+		}
+		return parts
+	}
+	for i, at := range placed(n) {
+		c := block{max(b.i, at.i), min(b.k, at.k), max(b.j, at.j), min(b.l, at.l)}
+		parts[i] = partKey{at.arg, block{c.i - at.i, c.k - at.i, c.j - at.j, c.l - at.j}}
+	}
+	return parts
 }
 
 // use notes that a part of n is used.
@@ -125,6 +139,9 @@ func (r *rewriter) use(n *expr.Node, b block) {
 	n, transposed := expr.Resolve(n, false)
 	if transposed {
 		b = b.turn()
+	}
+	if b.empty() {
+		return
 	}
 	b = stretched(n, b)
 	have := r.demands[n]
@@ -135,7 +152,7 @@ func (r *rewriter) use(n *expr.Node, b block) {
 	for _, o := range have {
 		area += o.area()
 	}
-	if area >= n.Rows*n.Cols || len(have) == maxBlocks || b.empty() {
+	if area >= n.Rows*n.Cols || len(have) == maxBlocks {
 		r.demands[n] = []block{all(n)}
 		return
 	}
@@ -261,8 +278,7 @@ func (r *rewriter) pick(n *expr.Node, b block) *expr.Node {
 // again is a part of a node of the parts of its operands.
 func (r *rewriter) again(n *expr.Node, b block) *expr.Node {
 	args, same := make([]*expr.Node, len(n.Args)), b == all(n)
-	for i := range args {
-		k := partKey{n, b}.operand(i)
+	for i, k := range reached(n, b) {
 		args[i] = r.rewritten(k.n, k.b)
 		same = same && args[i] == n.Args[i]
 	}
@@ -279,14 +295,16 @@ func (r *rewriter) again(n *expr.Node, b block) *expr.Node {
 
 // joined is the part of a Concat, of the parts of those matrices that reach into it.
 func (r *rewriter) joined(n *expr.Node, b block) *expr.Node {
-	if b == all(n) {
-		return r.again(n, b)
-	}
+	same := b == all(n)
 	var args []*expr.Node
-	for _, at := range placed(n) {
-		if c := (block{max(b.i, at.i), min(b.k, at.k), max(b.j, at.j), min(b.l, at.l)}); !c.empty() {
-			args = append(args, r.rewritten(at.arg, block{c.i - at.i, c.k - at.i, c.j - at.j, c.l - at.j}))
+	for i, k := range reached(n, b) {
+		if same || !k.b.empty() {
+			args = append(args, r.rewritten(k.n, k.b))
+			same = same && args[i] == k.n
 		}
+	}
+	if same {
+		return n
 	}
 	if len(args) == 1 {
 		return args[0]
