@@ -56,7 +56,7 @@ func (r *rewriter) chainOf(n *expr.Node, transposed bool) *chain {
 }
 
 func (r *rewriter) collect(c *chain, n *expr.Node, transposed, first bool) {
-	n, transposed = expr.Resolve(n, transposed)
+	n, transposed = r.bare(n, transposed)
 	if below, turned, scales := r.unscaled(n, transposed, first); below != nil {
 		c.scales = append(c.scales, scales...)
 		n, transposed = below, turned
@@ -77,6 +77,15 @@ func (r *rewriter) collect(c *chain, n *expr.Node, transposed, first bool) {
 	c.written[span{begin, len(c.factors) - 1}] = cut
 }
 
+// bare strips transposes, and conversions that change nothing and that nothing else uses.
+func (r *rewriter) bare(n *expr.Node, transposed bool) (*expr.Node, bool) {
+	n, transposed = expr.Resolve(n, transposed)
+	for r.uses[n] == 1 && n.Kind == expr.Map && n.Op == fuse.OpConvert && n.Type == n.Args[0].Type && (!n.Type.Packed() || n.Type == fuse.F16) {
+		n, transposed = expr.Resolve(n.Args[0], transposed)
+	}
+	return n, transposed
+}
+
 // unscaled returns what an operand of a product is without the numbers that it is multiplied or divided by and the signs before
 // it, with those operations; nil if there are none, or if they are part of a kernel that computes the operand anyway. first says that
 // it is no operand but the product itself.
@@ -88,10 +97,10 @@ func (r *rewriter) unscaled(n *expr.Node, transposed, first bool) (*expr.Node, b
 			break
 		}
 		scales = append(scales, n)
-		n, transposed = expr.Resolve(n.Args[at], transposed)
+		n, transposed = r.bare(n.Args[at], transposed)
 		first = false
 	}
-	if len(scales) == 0 || elementwise(n) || n.Kind == expr.Scalar {
+	if _, _, ok := r.inverse(n); len(scales) == 0 || elementwise(n) && !ok || n.Kind == expr.Scalar {
 		return nil, false, nil
 	}
 	return n, transposed, scales

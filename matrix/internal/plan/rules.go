@@ -36,7 +36,7 @@ func (r *rewriter) ruleReduction(n *expr.Node, b block) *expr.Node {
 
 // onlyProduct returns the chain that is all of an operand, which nothing else uses, or nil.
 func (r *rewriter) onlyProduct(n *expr.Node) *chain {
-	n, transposed := expr.Resolve(n, false)
+	n, transposed := r.bare(n, false)
 	if r.uses[n] > 1 {
 		return nil
 	}
