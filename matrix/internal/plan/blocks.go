@@ -340,7 +340,7 @@ func (k partKey) operand(i int) partKey {
 	switch {
 	case n.Kind == expr.Transpose:
 		b = block{b.j, b.l, b.i, b.k}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll, n.Kind == expr.Gather && i == 0, n.Kind == expr.Factor && !(columnwise(n) && i == 1):
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll, n.Kind == expr.Gather && i == 0, n.Kind == expr.Factor && (i == 0 || !columnwise(n)):
 		b = block{0, a.Rows, 0, a.Cols}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, wholeRows(n):
 		b.j, b.l = 0, a.Cols
