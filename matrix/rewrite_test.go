@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -412,4 +413,55 @@ func inverted(a known) known {
 		}
 	}
 	return inv
+}
+
+// TestPartsOfAnything compares parts of expressions with the same elements of the whole.
+func TestPartsOfAnything(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const n = 9
+		rng := newRand(65)
+		square := random(rng, n*n)
+		for i := range n {
+			square[i*n+i] += 9
+		}
+		vars := map[string]*dense{
+			"A": owned(t, dev, n, n, square...), "B": owned(t, dev, n, n, random(rng, n*n)...), "x": owned(t, dev, n, 1, random(rng, n)...),
+			"y": owned(t, dev, 1, n, random(rng, n)...),
+		}
+		for k, text := range []string{
+			"tanh(A) + x*0.5 - y", "softmax(A)", "logsoftmax(B)", "hardmax(A)", "hardmax(A)", "sortrows(A)", "cumsumrows(A)", "float32(argsortrows(B))", "topkrows(A, 4)", "varrows(A) + B",
+			"maxcols(A) % B", "float32(argmaxrows(B)) + A", "solve(A, B)", "solvelower(A, B)", "lowerlu(A)", "upperlu(A)", "permutedlu(A)", "qfactor(A)", "rfactor(A)",
+			"cholesky(A*A.T)", "pinv(A, 0)", "vstack(A, B, y)", "hstack(x, A, x)", "hstack(A, B)[1:, 2:] + 0", "tile(A, 2, 2)", "pad(A, 1, 1, 2, 2, 7)", "roll(A, 2, 3)", "reshape(A, 3, 27)",
+			"tril(A, 1)", "eye(9, 9, 1) + A", "kron(x[0:3], B)", "fliprows(A)", "takerows(A, x*2)", "takecols(A, y)", "uniform(9, 9, 0, 1, 3) + A", "normal(9, 9, 0, 1, 3) % A", "fill(9, 9, 2) + A*B",
+			"A**3", "where(A > B, A, B)", "outer(x, y)", "A[::2, ::-1]", "matpow(A, 3)", "putrows(A, y, B)", "addtorows(A, y*2, B)", "mulstack(A, A, 1)", "softmaxcols(A)", "sortcols(A)",
+			"(A*B)[1:, :8] + (A*B)[:8, 1:]", "T(softmax(A) + B)", "cumsumcols(A)",
+		} {
+			if k%4 != 0 && dev.Info().Driver != "cpu" && !devtest.Long() {
+				continue
+			}
+			e := matrix.Eval(text, vars)
+			if e.Err() != nil {
+				t.Fatal(e.Err())
+			}
+			rows, cols := e.Dims()
+			matrix.ComputeAsWritten(dev, true)
+			whole := must[[]float32](t)(e.Read(background))
+			matrix.ComputeAsWritten(dev, false)
+			for _, at := range [][4]int{{1, 3, 0, 2}, {0, rows, 1, 2}, {2, 3, 0, cols}, {1, rows, 0, cols}} {
+				part := matrix.Slice(e, at[0], at[1], at[2], at[3])
+				got := must[[]float32](t)(part.Read(background))
+				for i := range at[1] - at[0] {
+					for j := range at[3] - at[2] {
+						g, w := float64(got[i*(at[3]-at[2])+j]), float64(whole[(at[0]+i)*cols+at[2]+j])
+						if !(math.Abs(g-w) <= 1e-5*(1+math.Abs(w))) {
+							t.Fatalf("%s %v: element %d %d is %v, want %v", text, at, i, j, g, w)
+						}
+					}
+				}
+			}
+		}
+		for _, m := range vars {
+			check(t, m.Close())
+		}
+	})
 }
