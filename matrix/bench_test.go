@@ -46,6 +46,18 @@ func BenchmarkMul(b *testing.B) {
 	}
 }
 
+// BenchmarkChain has products in the order in which they are written, and in the cheapest one.
+func BenchmarkChain(b *testing.B) {
+	for what, written := range map[string]bool{"written": true, "rewritten": false} {
+		b.Run("512 512 1/"+what, func(b *testing.B) {
+			dev := benchDevice(b)
+			matrix.ComputeAsWritten(dev, written)
+			x, y, z, c := resident(b, dev, 512, 512), resident(b, dev, 512, 512), resident(b, dev, 512, 1), resident(b, dev, 512, 1)
+			run(b, dev, func() error { return c.Assign(matrix.Mul(x, y).Mul(z)) })
+		})
+	}
+}
+
 func BenchmarkElementwise(b *testing.B) {
 	const n = 1 << 20
 	for what, f := range map[string]func(x, y, z *dense) *expr{

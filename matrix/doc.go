@@ -20,6 +20,14 @@
 // same shape and sizes is planned once, and new sizes and numbers compile nothing. Receivers are destinations, as in
 // gonum: c.Mul(a, b) is c.Assign(matrix.Mul(a, b)).
 //
+// Before it is planned an expression is rewritten, by sizes alone: a chain of products, also through transposes, is computed in the
+// order of the fewest multiplications, and of those of the fewest bytes; numbers that a product's factor is multiplied or divided by, and
+// its sign, go to the product's tail; a part of an expression is computed of parts of its operands, as Slice(Mul(a, b), ...) of some rows
+// of a and some columns of b; so are sums, means and the trace of a product and its diagonal; Mul(Inverse(a), b) solves; operations
+// that change nothing go. What stands in several places of an expression is computed once, and no product is taken apart for one of
+// them. [Expr.Explain] shows what is left. A matrix is computed as it stands: where the order matters, because a product in between
+// overflows in one and not in another, [Expr.Eval] of that product decides it.
+//
 // # Aliasing
 //
 // The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the
@@ -55,7 +63,10 @@
 // # Precision
 //
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
-// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. Functions are within the units in the last place that their documentation
+// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. Of a chain of products k is the sum of the lengths that are summed over, and one
+// more for each number that it is multiplied by, in whatever order they are computed; the last places may depend on the order. Where an
+// operand is infinite or NaN the same elements of the result are infinite or NaN in each order, though one may be the other; zeros
+// may have the other sign. Functions are within the units in the last place that their documentation
 // names on every device, where the result is a normal number: they are computed with the library's own polynomials, most
 // after Cephes and FreeBSD, since WGSL promises less. Half matrices are computed in float32 and rounded when stored.
 //

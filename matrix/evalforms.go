@@ -134,7 +134,7 @@ func windowNode(op string, n *node, i, k, j, l int) *node {
 	}
 	s := &shaping{op: op}
 	rows, cols := s.at(k-i, l-j)
-	x := s.gather(n, s.plus(rows, i), s.plus(cols, j))
+	x := s.gather(n, s.from(rows, i), s.from(cols, j))
 	if s.err != nil {
 		return expr.Failed(s.err)
 	}

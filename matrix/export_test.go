@@ -29,3 +29,8 @@ func Planned(dev *gpu.Device) (n int) {
 	exec.Of(dev).Tune(func(_ *plan.Device, _ *int, planned int) { n = planned })
 	return n
 }
+
+// ComputeAsWritten makes expressions on the device be computed in the order in which they are written, or rewritten first.
+func ComputeAsWritten(dev *gpu.Device, written bool) {
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.AsWritten = written })
+}

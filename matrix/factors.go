@@ -39,7 +39,7 @@ func (s *shaping) part(x *node, j, rows, cols int) *node {
 		return x
 	}
 	r, c := s.at(rows, cols)
-	return s.gather(x, r, s.plus(c, j))
+	return s.gather(x, r, s.from(c, j))
 }
 
 // float is a number of the type that decompositions compute in.

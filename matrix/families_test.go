@@ -85,9 +85,15 @@ func BenchmarkProducts(b *testing.B) {
 // BenchmarkPacked computes with elements of fewer than 32 bits.
 func BenchmarkPacked(b *testing.B) {
 	const n = 1 << 20
-	b.Run("sum of int8", func(b *testing.B) { packedBench(b, n, 1, func(a matrix.Operand[int8]) *matrix.Expr[int32] { return matrix.Sum(matrix.Convert[int32](a)) }) })
-	b.Run("twice int8", func(b *testing.B) { packedBench(b, n, 2, func(a matrix.Operand[int8]) *matrix.Expr[int8] { return matrix.Add(a, a) }) })
-	b.Run("int8 to float32", func(b *testing.B) { packedBench(b, n, 5, func(a matrix.Operand[int8]) *expr { return matrix.Convert[float32](a) }) })
+	b.Run("sum of int8", func(b *testing.B) {
+		packedBench(b, n, 1, func(a matrix.Operand[int8]) *matrix.Expr[int32] { return matrix.Sum(matrix.Convert[int32](a)) })
+	})
+	b.Run("twice int8", func(b *testing.B) {
+		packedBench(b, n, 2, func(a matrix.Operand[int8]) *matrix.Expr[int8] { return matrix.Add(a, a) })
+	})
+	b.Run("int8 to float32", func(b *testing.B) {
+		packedBench(b, n, 5, func(a matrix.Operand[int8]) *expr { return matrix.Convert[float32](a) })
+	})
 }
 
 func packedBench[T matrix.Elem](b *testing.B, n int, bytes int64, make func(a matrix.Operand[int8]) *matrix.Expr[T]) {

@@ -31,6 +31,7 @@ type denseScene struct {
 func newDenseScene(rows, cols int) func(t testing.TB, devices []*gpu.Device) *devtest.Scene {
 	return func(t testing.TB, devices []*gpu.Device) *devtest.Scene {
 		s := &denseScene{t: t, one: devices[0], other: devices[1], rows: rows, cols: cols}
+		matrix.ComputeAsWritten(s.one, true) // with all the temporaries that products have then
 		s.a, s.b, s.c, s.values = make([]float32, rows*cols), make([]float32, rows*cols), make([]float32, rows*cols), make([]float32, 3)
 		s.wa, s.wb = must[*dense](t)(matrix.Wrap(s.one, rows, cols, s.a)), must[*dense](t)(matrix.Wrap(s.one, rows, cols, s.b))
 		s.wc = must[*dense](t)(matrix.Wrap(s.other, rows, cols, s.c))

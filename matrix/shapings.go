@@ -128,6 +128,17 @@ func (s *shaping) plus(x *node, v int) *node {
 	return s.apply(fuse.OpAdd, x, s.n(v))
 }
 
+// from is the numbers of rows or columns, counted from another one than 0. Unlike a number that is added it is part of what a plan is
+// made for, so that parts of expressions can be computed by themselves.
+func (s *shaping) from(x *node, v int) *node {
+	if s.n(v); s.err != nil || x.Err != nil || v == 0 {
+		return x
+	}
+	n := *x
+	n.Value += float64(v)
+	return &n
+}
+
 func (s *shaping) gather(a, i, j *node) *node { return expr.NewGather(s.op, a, i, j) }
 
 // where is a where a condition of whole numbers holds, and b elsewhere.
@@ -233,7 +244,7 @@ func (s *shaping) diag() *node {
 func (s *shaping) diagonal() *node {
 	a, k := s.args[0], s.whole(0, 0)
 	_, j := s.at(1, max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0))
-	return s.gather(a, s.plus(j, max(-k, 0)), s.plus(j, max(k, 0)))
+	return s.gather(a, s.from(j, max(-k, 0)), s.from(j, max(k, 0)))
 }
 
 // kept has the diagonals from lower below the main one to upper above it, all of a side where that is negative.

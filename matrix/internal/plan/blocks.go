@@ -340,16 +340,17 @@ func (p *planner) cutConcat(n *expr.Node, b block, done map[partKey]*expr.Node) 
 }
 
 // operand returns the part of operand i that is needed.
-func (k *partKey) operand(i int) partKey {
+func (k partKey) operand(i int) partKey {
 	n, b, a := k.n, k.b, k.n.Args[i]
 	switch {
 	case n.Kind == expr.Transpose:
 		b = block{b.j, b.l, b.i, b.k}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll, n.Kind == expr.Gather && i == 0:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll, n.Kind == expr.Gather && i == 0, n.Kind == expr.Factor && (i == 0 || !columnwise(n)),
+		undivided(n) && n.Kind != expr.Factor:
 		b = block{0, a.Rows, 0, a.Cols}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, wholeRows(n):
 		b.j, b.l = 0, a.Cols
-	case n.Kind == expr.Reduce, n.Kind == expr.Product:
+	case n.Kind == expr.Reduce, n.Kind == expr.Product, n.Kind == expr.Factor:
 		b.i, b.k = 0, a.Rows
 	}
 	return partKey{a, b}

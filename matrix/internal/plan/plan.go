@@ -19,6 +19,8 @@ type Device struct {
 	Buffer  uint64 // bytes of the largest buffer
 	Storage int    // storage bindings of a kernel
 	Scratch int    // bytes of parts of a sparse matrix's rows, at a time
+	// AsWritten computes expressions in the order in which they are written: for tests, which compare.
+	AsWritten bool
 	kernels.Device
 }
 
@@ -81,8 +83,9 @@ type Input struct {
 // New plans the computation of an expression.
 func New(in Input) (*Plan, error) {
 	p := newPlanner(in)
-	p.cut(in.Root)
-	p.evaluate(in.To, in.Root)
+	root := p.rewrite(in.Root)
+	p.cut(root)
+	p.evaluate(in.To, root)
 	return p.plan, p.err
 }
 

@@ -82,6 +82,14 @@ var cases = map[string]struct {
 	"product of products": {8, 8, func(w *workbench, _ plan.Operand) *expr.Node {
 		return product(product(w.matrix(8, 8), w.matrix(8, 8)), w.matrix(8, 8))
 	}},
+	"product of products and a column": {16, 1, func(w *workbench, _ plan.Operand) *expr.Node {
+		return product(product(w.matrix(16, 12), binary(fuse.OpMul, w.matrix(12, 8), w.number(2))), w.matrix(8, 1))
+	}},
+	"rows of a product": {3, 16, func(w *workbench, _ plan.Operand) *expr.Node {
+		i, j := expr.NewIndex("test", 3, 1, fuse.AxisRows), expr.NewIndex("test", 1, 16, fuse.AxisCols)
+		i.Value = 4
+		return expr.NewGather("test", product(w.matrix(16, 12), w.matrix(12, 16)), i, j)
+	}},
 	"product into a factor": {8, 8, func(w *workbench, to plan.Operand) *expr.Node {
 		return product(w.leaf(to), w.matrix(8, 8))
 	}},
