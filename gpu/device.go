@@ -28,6 +28,7 @@ type Device struct {
 	closed     bool
 	stats      Stats
 	poolLimit  uint64
+	together   int // calls of Together that have not ended
 	state
 
 	attached sync.Map

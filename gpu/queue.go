@@ -84,11 +84,48 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 // at once.
 func (d *Device) unlock() error {
 	n, frees := d.batch.commands, len(d.batch.after) > 0
+	large := d.together == 0 && n > 0 && n%flushCommands == 0
 	d.mu.Unlock()
-	if n > 0 && n%flushCommands == 0 || n == 0 && frees {
-		if err := d.flush(ended); !errors.Is(err, context.Canceled) {
-			return err
-		}
+	if large || n == 0 && frees {
+		return d.flushIdle()
+	}
+	return nil
+}
+
+// flushIdle has the batch leave unless the device is at work.
+func (d *Device) flushIdle() error {
+	if err := d.flush(ended); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Together runs fn, whose commands leave in one submission, with those that were queued before and with those of other goroutines
+// meanwhile. A batch at its limit, of 4096 commands or 64 MiB of host memory, leaves all the same, and who waits for results has them
+// leave. It returns fn's error, or that of a submission.
+func (d *Device) Together(fn func() error) error {
+	const op = "Together"
+	if fn == nil {
+		return fail(op, ErrInvalid, "nil function")
+	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	d.together++
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.together--
+		d.mu.Unlock()
+	}()
+	if err := fn(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	large := d.together == 1 && d.batch.commands >= flushCommands
+	d.mu.Unlock()
+	if large {
+		return named(op, d.flushIdle())
 	}
 	return nil
 }

@@ -145,3 +145,29 @@ func ExampleArgTopKRows() {
 	fmt.Println(nearest, err)
 	// Output: [0 2 1 2] <nil>
 }
+
+func ExampleProgram() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+	x, err := matrix.FromSlice(dev, 2, 1, []float32{1, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	turn, err := matrix.FromSlice(dev, 2, 2, []float32{0, -1, 1, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	step, err := matrix.NewProgram(ctx, matrix.Into(x, matrix.Mul(turn, x)), matrix.Into(x, matrix.Scale(2, x)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer step.Close()
+	for range 3 {
+		if err := step.Run(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(x.Read(ctx))
+	// Output: [0 -8] <nil>
+}

@@ -148,7 +148,7 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
-// step queues a step of a plan and marks what it writes.
+// step queues a step of a plan.
 func (r *Run) step(s *plan.Step) (err error) {
 	if s.Sooner != nil && !r.x.ready(s) {
 		s = s.Sooner
@@ -159,6 +159,11 @@ func (r *Run) step(s *plan.Step) (err error) {
 			return err
 		}
 	}
+	return r.launch(s, k)
+}
+
+// launch queues a step with its kernel, which is nil where the step only binds, and marks what it writes.
+func (r *Run) launch(s *plan.Step, k *gpu.Kernel) error {
 	r.args, r.params = r.args[:0], append(r.params[:0], s.Params...)
 	for i := range s.Bindings {
 		if err := r.bind(&s.Bindings[i]); err != nil {

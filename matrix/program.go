@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+)
+
+// Program is a list of assignments that are planned and compiled once and computed as often as you like, each time with what is in the
+// operands then. A run neither plans nor compiles, and up to 4096 launches are one submission. Make one with [NewProgram] and close it
+// when done.
+//
+// Data are changed where they are: by writing to operands, as [Dense.SetSlice] does, or to memory that they wrap. A number that
+// changes is a matrix of 1x1. Operands may be resized or set to other memory as far as their sizes still fit: the assignments that they are in
+// are planned anew by the next run. Numbers that stand in an expression are what they were.
+//
+// Several goroutines may run a program: the runs are one after the other.
+type Program struct {
+	p       *exec.Program
+	cleanup *cleanup.Cleanup // closes what nobody closed
+}
+
+// Step is an assignment of a [Program]: see [Into].
+type Step struct {
+	to  *core
+	n   *node
+	err error
+}
+
+// Into is the assignment of x to dst, as [Dense.Assign] does it.
+func Into[T Elem](dst *Dense[T], x Operand[T]) Step {
+	const op = "Into"
+	to, n := dst.core(), from(op, x)
+	return Step{to, n, firstError(to.usable(op), n.Err)}
+}
+
+// NewProgram plans assignments, which are computed in this order, and compiles their kernels; nothing is computed. All is on one
+// device: [gpu.ErrForeign] otherwise. A destination has the size of its expression, or takes it as with [Dense.Assign]. Temporary
+// matrices are made once, and steps use the same memory for them. Steps with memory that is larger than a buffer, and with sparse matrices
+// that an expression makes, are planned anew in every run.
+func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
+	const op = "NewProgram"
+	if err := fault.Ended(ctx, "matrix: ", op); err != nil {
+		return nil, err
+	}
+	if len(steps) == 0 {
+		return nil, fail(op, gpu.ErrInvalid, "no steps")
+	}
+	var dev *gpu.Device
+	for _, s := range steps {
+		switch {
+		case s.err != nil:
+			return nil, s.err
+		case s.to == nil || s.n == nil:
+			return nil, fail(op, buffer.ErrNil, "a step that nobody made")
+		}
+		for _, own := range []*gpu.Device{s.to.dev, s.n.Dev} {
+			if dev = cmp.Or(dev, own); own != nil && own != dev {
+				return nil, fail(op, gpu.ErrForeign, "steps on two devices")
+			}
+		}
+	}
+	if dev == nil {
+		return nil, fail(op, gpu.ErrInvalid, "no step has a device")
+	}
+	list := make([]exec.Assignment, len(steps))
+	for i, s := range steps {
+		t := fuse.F32
+		if s.to.typed != 0 {
+			t = s.to.t
+		}
+		n := s.n.Typed(t)
+		if err := s.to.store(op, dev, n.Type, n.Rows, n.Cols, func(exec.Dense) error { return nil }); err != nil {
+			return nil, err
+		}
+		list[i] = exec.Assignment{To: s.to, Node: n}
+	}
+	p, err := exec.Of(dev).Record(ctx, list)
+	if err != nil {
+		return nil, named(op, firstError(err, p.Close()))
+	}
+	return &Program{p, cleanup.New(func() { _ = p.Close() })}, nil
+}
+
+// Run queues the assignments. If it fails, some of them may have been computed. The context ends what it has to wait for, as with
+// [Dense.AssignContext].
+func (p *Program) Run(ctx context.Context) error {
+	const op = "Run"
+	if p == nil || p.p == nil {
+		return fail(op, buffer.ErrNil, "nil program")
+	}
+	if err := fault.Ended(ctx, "matrix: ", op); err != nil {
+		return err
+	}
+	return named(op, p.p.Run(ctx))
+}
+
+// Close drops the program's kernels and temporary memory. Later calls do nothing, and later runs are [gpu.ErrClosed].
+func (p *Program) Close() error {
+	if p == nil || p.p == nil {
+		return nil
+	}
+	p.cleanup.Stop()
+	return named("Close", p.p.Close())
+}
