@@ -62,6 +62,45 @@ func words(t testing.TB, b *gpu.Buffer, n int) []uint32 {
 	return out
 }
 
+// TestTogether queues more commands than a batch holds by itself: they are one submission, and errors leave nothing behind.
+func TestTogether(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		b, err := dev.NewBuffer(400)
+		check(t, err)
+		check(t, b.Clear(0, b.Size()))
+		check(t, dev.Sync(t.Context()))
+		start := dev.Stats().Submissions
+		check(t, dev.Together(func() error {
+			return dev.Together(func() error {
+				for i := range 1000 {
+					check(t, k.Dispatch([3]uint32{2, 1, 1}, params(uint32(i), 100, 0, 0), gpu.Arg{Buffer: b}))
+				}
+				return nil
+			})
+		}))
+		check(t, dev.Sync(t.Context()))
+		if n := dev.Stats().Submissions - start; n != 1 {
+			t.Errorf("%d submissions", n)
+		}
+		mine := errors.New("mine")
+		if err := dev.Together(func() error { return mine }); !errors.Is(err, mine) {
+			t.Errorf("error %v", err)
+		}
+		for range 300 { // which is more than stays
+			check(t, k.Dispatch([3]uint32{2, 1, 1}, params(1, 100, 0, 0), gpu.Arg{Buffer: b}))
+		}
+		if n := dev.Stats().Submissions - start; n < 2 && dev.Info().Driver == "cpu" {
+			t.Errorf("%d submissions after that", n)
+		}
+		if err := dev.Together(nil); !errors.Is(err, gpu.ErrInvalid) {
+			t.Errorf("error %v of nothing", err)
+		}
+		check(t, errors.Join(b.Close(), k.Close()))
+	})
+}
+
 func TestKernelOfTheUsers(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		k, err := dev.Kernel(t.Context(), addKernel())

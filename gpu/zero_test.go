@@ -28,6 +28,8 @@ func zeroDevice(t *testing.T, d *gpu.Device) {
 				arg = reflect.ValueOf(ctx)
 			case arg.Kind() == reflect.Interface:
 				arg = reflect.ValueOf("something")
+			case arg.Type() == reflect.TypeFor[func() error]():
+				arg = reflect.ValueOf(func() error { return nil })
 			case arg.Kind() == reflect.Func:
 				arg = reflect.ValueOf(func() any { return 1 })
 			}
