@@ -156,6 +156,7 @@ func TestProgramErrors(t *testing.T) {
 	fixed := must[*dense](t)(matrix.Wrap(dev, 1, 1, []float32{1}))
 	closed := must[*dense](t)(matrix.New[float32](dev, 1, 1))
 	check(t, closed.Close())
+	var none context.Context
 	ended, cancel := context.WithCancel(background)
 	cancel()
 	second := func(_ any, err error) error { return err }
@@ -172,7 +173,7 @@ func TestProgramErrors(t *testing.T) {
 		"device":        {made(matrix.Into(far, a)), gpu.ErrForeign},
 		"no device":     {made(matrix.Into(&dense{}, matrix.Fill[float32](1, 1, 1))), gpu.ErrInvalid},
 		"shapes":        {made(matrix.Into(a, matrix.Mul(a, a))), buffer.ErrShape},
-		"nil context":   {second(matrix.NewProgram(nil, matrix.Into(a, a))), gpu.ErrInvalid}, //nolint:staticcheck // on purpose
+		"nil context":   {second(matrix.NewProgram(none, matrix.Into(a, a))), gpu.ErrInvalid},
 		"ended":         {second(matrix.NewProgram(ended, matrix.Into(a, a))), context.Canceled},
 		"nil program":   {(*matrix.Program)(nil).Run(background), buffer.ErrNil},
 		"zero program":  {new(matrix.Program).Run(background), buffer.ErrNil},
@@ -184,7 +185,7 @@ func TestProgramErrors(t *testing.T) {
 	}
 	p := must[*matrix.Program](t)(matrix.NewProgram(background, matrix.Into(a, matrix.AddScalar(a, 1))))
 	isError(t, p.Run(ended), context.Canceled)
-	isError(t, p.Run(nil), gpu.ErrInvalid) //nolint:staticcheck // on purpose
+	isError(t, p.Run(none), gpu.ErrInvalid)
 	check(t, a.Resize(3, 3))
 	isError(t, p.Run(background), buffer.ErrShape)
 	check(t, errors.Join(a.Resize(2, 3), a.Zero(), p.Run(background)))
