@@ -13,7 +13,7 @@ export const Command = Object.freeze({
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseAssign: 27, SparseRead: 28, SparseTouch: 29,
   Load: 30, Save: 31, Pass: 32, Take: 33, ArrayRead: 34, ArrayMatrix: 35, Reopen: 36,
-  Cancel: 37,
+  Cancel: 37, Explain: 38,
 
   Open: 64, CloseOpened: 65, Compute: 66, Fetch: 67, Evict: 68, Stats: 69, Report: 70, Traffic: 71,
   Array: 72, Get: 73, Set: 74, Dirty: 75, CloseArray: 76,
