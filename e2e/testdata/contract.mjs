@@ -266,6 +266,7 @@ export const tests = {
     same(await chain.slice(2, 4).read(), [64 * 4 * 64, 64 * 4 * 64], 'rows of a chain');
     a.close();
     await fails('ErrClosed', 'plan', () => chain.explain());
+    x.close();
   }),
 
   nothingLeaks: onBoth(async (gpu) => {
