@@ -124,8 +124,7 @@ func scaled(n *expr.Node) int {
 
 // scale applies what a chain is scaled by.
 func (c *chain) scale(n *expr.Node) *expr.Node {
-	for i := len(c.scales) - 1; i >= 0; i-- {
-		s := c.scales[i]
+	for _, s := range slices.Backward(c.scales) {
 		args := slices.Clone(s.Args)
 		args[scaled(s)] = n
 		s = with(s, args...)

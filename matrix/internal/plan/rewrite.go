@@ -104,8 +104,7 @@ func window(n *expr.Node) (from *expr.Node, b block, ok bool) {
 func (r *rewriter) demand(root *expr.Node) {
 	root, _ = expr.Resolve(root, false)
 	r.demands[root] = []block{all(root)}
-	for k := len(r.order) - 1; k >= 0; k-- { // each node before its operands
-		n := r.order[k]
+	for _, n := range slices.Backward(r.order) { // each node before its operands
 		from, at, ok := window(n)
 		for _, b := range r.demands[n] {
 			if ok {
