@@ -124,7 +124,8 @@ func scaled(n *expr.Node) int {
 
 // scale applies what a chain is scaled by.
 func (c *chain) scale(n *expr.Node) *expr.Node {
-	for _, s := range slices.Backward(c.scales) {
+	for rest := c.scales; len(rest) > 0; rest = rest[:len(rest)-1] {
+		s := rest[len(rest)-1]
 		args := slices.Clone(s.Args)
 		args[scaled(s)] = n
 		s = with(s, args...)

@@ -104,7 +104,8 @@ func window(n *expr.Node) (from *expr.Node, b block, ok bool) {
 func (r *rewriter) demand(root *expr.Node) {
 	root, _ = expr.Resolve(root, false)
 	r.demands[root] = []block{all(root)}
-	for _, n := range slices.Backward(r.order) { // each node before its operands
+	for ; len(r.order) > 0; r.order = r.order[:len(r.order)-1] {
+		n := r.order[len(r.order)-1] // each node before its operands
 		from, at, ok := window(n)
 		for _, b := range r.demands[n] {
 			if ok {
