@@ -32,8 +32,8 @@ type Launch struct {
 	WGSL         string
 }
 
-// Explain returns the plan of the expression on its device, for a result of its own. Nothing is computed or compiled. Where the kernel
-// that suits best is not compiled yet, a launch may use one that is in the meantime.
+// Explain returns the plan of the expression on its device, for a result of its own, of what the expression is rewritten to. Nothing is
+// computed or compiled. Where the kernel that suits best is not compiled yet, a launch may use one that is in the meantime.
 func (e *Expr[T]) Explain(ctx context.Context) (*Plan, error) {
 	const op = "Explain"
 	n := e.expr(op).n.Typed(fuse.F32)

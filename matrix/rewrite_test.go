@@ -316,6 +316,17 @@ func TestNotRewritten(t *testing.T) {
 		if n, _ := moved(must[*matrix.Plan](t)(mine.e.Explain(background))); n != 1 {
 			t.Errorf("a matrix takes %d launches", n)
 		}
+		c := owned(t, dev, 9, 9, random(o.rng, 81)...)
+		sum := ab.plus(o.matrix(9, 9))
+		if n, _ := moved(must[*matrix.Plan](t)(sum.e.Explain(background))); n != 1 {
+			t.Errorf("a product and a sum take %d launches", n)
+		}
+		before := dev.Stats().Dispatches
+		check(t, c.Assign(matrix.Add(ab.e, c)))
+		if n := dev.Stats().Dispatches - before; n != 1 {
+			t.Errorf("a product that is added to a matrix takes %d launches", n)
+		}
+		check(t, c.Close())
 		infinite := owned(t, dev, 2, 1, float32(math.Inf(1)), 0)
 		e := must[*dense](t)(matrix.New[float32](dev, 1, 0))
 		f := must[*dense](t)(matrix.New[float32](dev, 0, 1))

@@ -3,6 +3,9 @@
 package matrix_test
 
 import (
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,30 +99,46 @@ func TestRandomTrees(t *testing.T) {
 	})
 }
 
-// TestRandomTreesOfIntegers wants the same bits: whole numbers wrap, in any order.
-func TestRandomTreesOfIntegers(t *testing.T) {
+// TestRewritesOfOtherTypes wants whole numbers to have the same bits, which wrap in any order, and float16 to be near.
+func TestRewritesOfOtherTypes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		rng := newRand(64)
-		leaf := func(rows, cols int) *matrix.Expr[int32] {
-			v := make([]int32, rows*cols)
-			for i := range v {
-				v[i] = int32(rng.Uint32())
-			}
-			m := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, rows, cols, v))
-			t.Cleanup(func() { check(t, m.Close()) })
-			return m.Expr()
-		}
-		a, b, x := leaf(7, 9), leaf(9, 8), leaf(8, 1)
-		for what, e := range map[string]*matrix.Expr[int32]{
-			"chain": matrix.Mul(matrix.Mul(a, b), x), "scaled": matrix.Mul(matrix.Scale(3, a), matrix.Neg(b)), "sum": matrix.Sum(matrix.Mul(a, b)),
-			"divided": matrix.Mul(matrix.DivElem(a, matrix.Fill[int32](1, 1, 3)), b), "trace": matrix.Trace(matrix.Mul(a, b)),
-			"part": matrix.Slice(matrix.Mul(a, b), 2, 5, 1, 4), "abs": matrix.Mul(matrix.Abs(matrix.Abs(a)), b), "floor": matrix.Mul(matrix.Floor(a), b),
-			"columns": matrix.SumCols(matrix.Mul(a, b)), "diagonal": matrix.Diagonal(matrix.Mul(a, b), 1),
-		} {
-			got := must[[]int32](t)(e.Read(background))
-			matrix.ComputeAsWritten(dev, true)
-			same(t, what, got, must[[]int32](t)(e.Read(background)))
-			matrix.ComputeAsWritten(dev, false)
-		}
+		sameAsWritten(t, dev, func(rng *rand.Rand) int32 { return int32(rng.Uint32()) }, func(x, y int32) bool { return x == y })
+		sameAsWritten(t, dev, func(rng *rand.Rand) uint8 { return uint8(rng.Uint32()) }, func(x, y uint8) bool { return x == y })
+		sameAsWritten(t, dev, func(rng *rand.Rand) int16 { return int16(rng.Uint32()) }, func(x, y int16) bool { return x == y })
+		sameAsWritten(t, dev, func(rng *rand.Rand) matrix.Half { return matrix.ToHalf(rng.Float32() - .5) }, func(x, y matrix.Half) bool {
+			return math.Abs(float64(x.Float32()-y.Float32())) <= 0x1p-9*(1+math.Abs(float64(x.Float32())))
+		})
 	})
+}
+
+// sameAsWritten compares expressions that are rewritten with what they are as they are written.
+func sameAsWritten[T matrix.Elem](t *testing.T, dev *gpu.Device, value func(rng *rand.Rand) T, equal func(x, y T) bool) {
+	t.Helper()
+	rng := newRand(64)
+	leaf := func(rows, cols int) *matrix.Expr[T] {
+		v := make([]T, rows*cols)
+		for i := range v {
+			v[i] = value(rng)
+		}
+		m := must[*matrix.Dense[T]](t)(matrix.FromSlice(dev, rows, cols, v))
+		t.Cleanup(func() { check(t, m.Close()) })
+		return m.Expr()
+	}
+	a, b, x := leaf(7, 9), leaf(9, 8), leaf(8, 1)
+	s := value(rng)
+	ab := func() *matrix.Expr[T] { return matrix.Mul(a, b) }
+	for what, e := range map[string]*matrix.Expr[T]{
+		"chain": ab().Mul(x), "scaled": matrix.Mul(matrix.Scale(s, a), matrix.Neg(b)), "sum": matrix.Sum(ab()),
+		"divided": matrix.Mul(matrix.DivElem(a, matrix.Fill(1, 1, s)), b), "trace": matrix.Trace(ab()), "part": matrix.Slice(ab(), 2, 5, 1, 4),
+		"abs": matrix.Mul(matrix.Abs(matrix.Abs(a)), b), "floor": matrix.Mul(matrix.Floor(a), b), "columns": matrix.SumCols(ab()),
+		"diagonal": matrix.Diagonal(ab(), 1), "turned": matrix.Mul(matrix.Transpose(x), matrix.Transpose(ab())),
+	} {
+		got := must[[]T](t)(e.Read(background))
+		matrix.ComputeAsWritten(dev, true)
+		want := must[[]T](t)(e.Read(background))
+		matrix.ComputeAsWritten(dev, false)
+		if !slices.EqualFunc(got, want, equal) {
+			t.Fatalf("%s of %s: %v, as written %v", what, e.DType(), got, want)
+		}
+	}
 }

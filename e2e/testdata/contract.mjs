@@ -256,6 +256,19 @@ export const tests = {
     await fails('ErrClosed', 'closed', () => a.location);
   }),
 
+  plans: onBoth(async (gpu) => {
+    const a = gpu.full(64, 64, 1), x = gpu.full(64, 1, 2);
+    const chain = a.matmul(a.add(1)).matmul(x), plan = await chain.explain();
+    check(plan.kernels.length === 3 && plan.kernels.every((k) => k.wgsl.includes('fn main') && k.dtype === 'float32'), `plan: ${plan}`);
+    check(plan.temporaries === 2 && plan.temporaryBytes === 64 * 64 * 4 + 64 * 4, `temporaries: ${plan}`); // and no 64 x 64 of a product
+    check(plan.bytesWritten === plan.temporaryBytes + 64 * 4 && plan.bytesRead > 0, `bytes: ${plan}`);
+    check(`${plan}`.split('\n').length === 4 && `${plan}`.includes('kernels: 3'), `text: ${plan}`);
+    same(await chain.slice(2, 4).read(), [64 * 4 * 64, 64 * 4 * 64], 'rows of a chain');
+    a.close();
+    await fails('ErrClosed', 'plan', () => chain.explain());
+    x.close();
+  }),
+
   nothingLeaks: onBoth(async (gpu) => {
     const one = gpu.full(8, 8, 1), buffer = gpu.device && gpuBuffer(gpu.device, new Float32Array(64));
     await one.read();

@@ -280,6 +280,12 @@ export class Expr extends methods(make) {
     return (await wide.read(undefined, options))[0];
   }
 
+  /** @param {unknown} [options] */
+  async explain(options) {
+    const node = this.#use('explain');
+    return new Plan(await this.#session.explain(node, signalOf('explain', options)));
+  }
+
   close() {
     this.#closed = true;
   }
@@ -289,6 +295,26 @@ export class Expr extends methods(make) {
   }
 
   get [Symbol.toStringTag]() { return 'SubletExpr'; }
+}
+
+/** How an expression is computed. */
+class Plan {
+  #text;
+
+  /** @param {any[]} answer of Go's */
+  constructor([text, temporaries, temporaryBytes, launches]) {
+    this.#text = text;
+    this.kernels = launches.map((/** @type {any[]} */ [kernel, x, y, z, rows, cols, dtype, bytesRead, bytesWritten, wgsl]) => (
+      {kernel, groups: [x, y, z], rows, cols, dtype, bytesRead, bytesWritten, wgsl}));
+    const sum = (/** @type {'bytesRead' | 'bytesWritten'} */ what) => this.kernels.reduce((/** @type {number} */ n, /** @type {any} */ k) => n + k[what], 0);
+    this.bytesRead = sum('bytesRead');
+    this.bytesWritten = sum('bytesWritten');
+    this.temporaries = temporaries;
+    this.temporaryBytes = temporaryBytes;
+  }
+
+  /** @returns {string} */
+  toString() { return this.#text; }
 }
 
 /** What is behind an object of ours. @param {unknown} x @param {string} where */

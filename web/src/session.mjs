@@ -149,6 +149,11 @@ export class Session extends Connection {
     }
   }
 
+  /** How an expression is computed; see explain in package bridge. @param {Node} node @param {AbortSignal} [signal] @returns {Promise<any[]>} */
+  explain(node, signal) {
+    return this.ask(Command.Explain, [], {expression: (program) => program.encode(node), where: 'explain', signal});
+  }
+
   /**
    * Asks about a matrix: Sync, Buffer or Location.
    * @param {number} command @param {string} where @param {Held} held @param {AbortSignal} [signal] @returns {Promise<any>}

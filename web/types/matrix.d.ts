@@ -120,10 +120,36 @@ export class Expr {
   read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a 1x1 result. */
   value(options?: WaitOptions): Promise<number>;
+  /** How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled. */
+  explain(options?: WaitOptions): Promise<Plan>;
 
   /** An expression holds no memory; closing it only makes further use an error. */
   close(): void;
   [Symbol.dispose](): void;
+}
+
+/** How an expression is computed. As a text it has a line for each kernel, and one for all of them. */
+export interface Plan {
+  readonly kernels: readonly {
+    /** The family and the variant, such as `product/tile 8 4 2`. */
+    readonly kernel: string;
+    /** The numbers of workgroups. */
+    readonly groups: readonly [number, number, number];
+    /** The size and the element type of what is written. */
+    readonly rows: number;
+    readonly cols: number;
+    readonly dtype: DType;
+    /** Of the operands' memory, each part of it counted once. */
+    readonly bytesRead: number;
+    readonly bytesWritten: number;
+    readonly wgsl: string;
+  }[];
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** Matrices in between. */
+  readonly temporaries: number;
+  readonly temporaryBytes: number;
+  toString(): string;
 }
 
 /**

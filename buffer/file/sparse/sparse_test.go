@@ -358,7 +358,7 @@ func FuzzNPZ(f *testing.F) {
 func BenchmarkReadMTX(b *testing.B) {
 	const n = 1_000_000
 	var text bytes.Buffer
-	fmt.Fprintf(&text, banner+"coordinate real general\n%d %d %d\n", 100_000, 100_000, n)
+	fmt.Fprintf(&text, "%scoordinate real general\n%d %d %d\n", banner, 100_000, 100_000, n)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range n {
 		fmt.Fprintf(&text, "%d %d %g\n", 1+rng.IntN(100_000), 1+rng.IntN(100_000), rng.Float32())

@@ -295,48 +295,24 @@ func (p *planner) part(n *expr.Node, b block) *expr.Node {
 
 // cutOut is part with the parts that were made already.
 func (p *planner) cutOut(k partKey, done map[partKey]*expr.Node) *expr.Node {
-	n, b := k.n, &k.b
-	if n.Rows == 1 { // and stretched, if need be
-		b.i, b.k = 0, 1
-	}
-	if n.Cols == 1 {
-		b.j, b.l = 0, 1
-	}
+	n := k.n
+	k.b = stretched(n, k.b)
 	switch {
-	case *b == block{0, n.Rows, 0, n.Cols}:
+	case k.b == all(n):
 		return n
 	case done[k] != nil:
 		return done[k]
 	case n.Kind == expr.Leaf:
-		return p.leaf(p.operand(n).part(*b))
-	case n.Kind == expr.Concat:
-		done[k] = p.cutConcat(n, *b, done)
-		return done[k]
+		return p.leaf(p.operand(n).part(k.b))
 	}
-	made := with(n, slices.Clone(n.Args)...)
-	for i := range made.Args {
-		made.Args[i] = p.cutOut(k.operand(i), done)
-	}
-	made.Rows, made.Cols = b.k-b.i, b.l-b.j
-	if n.Kind == expr.Index {
-		made.Value += float64([...]int{fuse.AxisRows: b.i, fuse.AxisCols: b.j}[n.Axis])
-	}
-	done[k] = made
-	return made
-}
-
-// cutConcat is the part of a Concat, of the parts of those matrices that reach into it.
-func (p *planner) cutConcat(n *expr.Node, b block, done map[partKey]*expr.Node) *expr.Node {
-	var args []*expr.Node
-	for _, part := range placed(n) {
-		if c := (block{max(b.i, part.i), min(b.k, part.k), max(b.j, part.j), min(b.l, part.l)}); c.i < c.k && c.j < c.l {
-			c = block{c.i - part.i, c.k - part.i, c.j - part.j, c.l - part.j}
-			args = append(args, p.cutOut(partKey{part.arg, c}, done))
+	args := make([]*expr.Node, 0, len(n.Args))
+	for _, of := range reached(n, k.b) {
+		if n.Kind != expr.Concat || !of.b.empty() {
+			args = append(args, p.cutOut(of, done))
 		}
 	}
-	made := with(n, args...)
-	made.Rows, made.Cols = b.k-b.i, b.l-b.j
-	return made
+	done[k] = partOf(n, k.b, args)
+	return done[k]
 }
 
 // operand returns the part of operand i that is needed.

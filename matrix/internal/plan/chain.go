@@ -124,7 +124,8 @@ func scaled(n *expr.Node) int {
 
 // scale applies what a chain is scaled by.
 func (c *chain) scale(n *expr.Node) *expr.Node {
-	for _, s := range slices.Backward(c.scales) {
+	for rest := c.scales; len(rest) > 0; rest = rest[:len(rest)-1] {
+		s := rest[len(rest)-1]
 		args := slices.Clone(s.Args)
 		args[scaled(s)] = n
 		s = with(s, args...)
@@ -143,12 +144,19 @@ func (c *chain) restrict(b block) {
 
 // insert puts a factor before another one, or behind the last. What the expression has as products is then of no use any more.
 func (c *chain) insert(at int, f factor) {
-	c.factors = slices.Insert(c.factors, at, f)
+	c.factors = append(c.factors, f)
+	copy(c.factors[at+1:], c.factors[at:])
+	c.factors[at] = f
 	c.written = map[span]int{}
 }
 
 func (c *chain) empty() bool {
-	return slices.ContainsFunc(c.factors, func(f factor) bool { return f.b.empty() })
+	for i := range c.factors {
+		if c.factors[i].b.empty() {
+			return true
+		}
+	}
+	return false
 }
 
 // cost is what a product takes: multiplications, and elements that it reads and writes.

@@ -104,7 +104,8 @@ func window(n *expr.Node) (from *expr.Node, b block, ok bool) {
 func (r *rewriter) demand(root *expr.Node) {
 	root, _ = expr.Resolve(root, false)
 	r.demands[root] = []block{all(root)}
-	for _, n := range slices.Backward(r.order) { // each node before its operands
+	for ; len(r.order) > 0; r.order = r.order[:len(r.order)-1] {
+		n := r.order[len(r.order)-1] // each node before its operands
 		from, at, ok := window(n)
 		for _, b := range r.demands[n] {
 			if ok {
@@ -247,8 +248,6 @@ func (r *rewriter) make(n *expr.Node, b block) *expr.Node {
 		if made := r.ruleDiagonal(n); made != nil && b == all(n) {
 			return made
 		}
-	case expr.Concat:
-		return r.joined(n, b)
 	}
 	if made := r.ruleDeterminant(n); made != nil {
 		return made
@@ -275,41 +274,33 @@ func (r *rewriter) pick(n *expr.Node, b block) *expr.Node {
 	return expr.NewGather("Slice", n, i, j)
 }
 
-// again is a part of a node of the parts of its operands.
+// again is a part of a node of the parts of its operands. What does not reach into the part of a Concat is left out.
 func (r *rewriter) again(n *expr.Node, b block) *expr.Node {
-	args, same := make([]*expr.Node, len(n.Args)), b == all(n)
+	same := b == all(n)
+	args := make([]*expr.Node, 0, len(n.Args))
 	for i, k := range reached(n, b) {
-		args[i] = r.rewritten(k.n, k.b)
-		same = same && args[i] == n.Args[i]
+		if n.Kind == expr.Concat && b != all(n) && k.b.empty() {
+			continue
+		}
+		a := r.rewritten(k.n, k.b)
+		args = append(args, a)
+		same = same && a == n.Args[i]
 	}
 	if same {
 		return n
+	}
+	return partOf(n, b, args)
+}
+
+// partOf is the part of a node that is made of parts of its operands.
+func partOf(n *expr.Node, b block, args []*expr.Node) *expr.Node {
+	if n.Kind == expr.Concat && len(args) == 1 {
+		return args[0]
 	}
 	made := with(n, args...)
 	made.Rows, made.Cols = b.k-b.i, b.l-b.j
 	if n.Kind == expr.Index {
 		made.Value += float64([...]int{fuse.AxisRows: b.i, fuse.AxisCols: b.j}[n.Axis])
 	}
-	return made
-}
-
-// joined is the part of a Concat, of the parts of those matrices that reach into it.
-func (r *rewriter) joined(n *expr.Node, b block) *expr.Node {
-	same := b == all(n)
-	var args []*expr.Node
-	for i, k := range reached(n, b) {
-		if same || !k.b.empty() {
-			args = append(args, r.rewritten(k.n, k.b))
-			same = same && args[i] == k.n
-		}
-	}
-	if same {
-		return n
-	}
-	if len(args) == 1 {
-		return args[0]
-	}
-	made := with(n, args...)
-	made.Rows, made.Cols = b.k-b.i, b.l-b.j
 	return made
 }

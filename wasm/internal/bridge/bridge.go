@@ -179,6 +179,21 @@ var commands = []page.Spec[*Bridge]{
 	page.CmdArrayMatrix: {Run: (*Bridge).arrayMatrix, Words: 5, Flags: page.Fills},
 
 	page.CmdReopen: {Run: (*Bridge).reopen, Words: 2, Flags: page.Ticket},
+
+	page.CmdExplain: {Run: (*Bridge).explain, Words: 1, Flags: page.More | page.Ticket},
+}
+
+// explain reports the plan of an expression: its text, the number of temporaries and their bytes, and for each launch a list of the
+// kernel, three numbers of workgroups, rows, columns, element type, bytes read and written, and WGSL.
+func (b *Bridge) explain(a []uint32) {
+	p := page.Must(b.program.run(a[1:]).On(b.dev).Explain(context.Background())) // which waits for nothing that takes long
+	launches := make([]any, len(p.Launches))
+	for i, l := range p.Launches {
+		launches[i] = []any{
+			l.Kernel, l.Groups[0], l.Groups[1], l.Groups[2], l.Rows, l.Cols, l.DType.String(), l.BytesRead, l.BytesWritten, l.WGSL,
+		}
+	}
+	b.Settle(a[0], []any{p.String(), p.Temporaries, p.TemporaryBytes, launches}, nil)
 }
 
 func (b *Bridge) eval(a []uint32) {

@@ -4,6 +4,7 @@ package bridge_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -165,6 +166,25 @@ func TestOutOfMemory(t *testing.T) {
 	_, err := r.read(1, leaf(3))
 	wantError(t, err, gpu.ErrNoMemory)
 	r.wantRead([]float32{1, 2}, leaf(1))
+}
+
+// TestExplain wants the plan that package matrix makes.
+func TestExplain(t *testing.T) {
+	r := newRig(t)
+	r.newMatrix(1, 1, 2, 1, 2)
+	ticket, done := r.page.expect()
+	r.post(command(page.CmdExplain, join([]uint32{ticket}, leaf(1), number(2), instruction(bridge.OpBinary, f32, 0, 1))...))
+	if err := r.await(done); err != nil {
+		t.Fatal(err)
+	}
+	answer, ok := r.value(ticket).([]any)
+	if !ok || len(answer) != 4 || !strings.Contains(answer[0].(string), "kernels: 1") || answer[1] != 0 || len(answer[3].([]any)) != 1 {
+		t.Fatalf("%v", answer)
+	}
+	if launch := answer[3].([]any)[0].([]any); len(launch) != 10 || launch[4] != 1 || launch[5] != 2 || launch[6] != "float32" || launch[8] != 8 {
+		t.Errorf("%v", launch)
+	}
+	wantError(t, r.ask(page.CmdExplain, leaf(9)...), gpu.ErrInvalid)
 }
 
 func TestAlias(t *testing.T) {

@@ -61,6 +61,8 @@ const (
 	CmdArrayMatrix // handle of form rows cols: a matrix of an array's memory
 
 	CmdReopen // ticket object: brings a lost device back, with object 0 or the page's next one; reports it
+
+	CmdExplain Command = 38 // ticket expr: reports how an expression is computed
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
