@@ -16,6 +16,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/buffer/file/sparse"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -24,8 +25,9 @@ import (
 type array struct {
 	path string
 	npy.Header
-	data   []byte  // little-endian, in the order of the file
-	change float64 // the largest relative change of an element by a cast
+	data   []byte         // little-endian, in the order of the file
+	change float64        // the largest relative change of an element by a cast
+	sparse *sparse.Matrix // where the values are, of data that are not all elements
 }
 
 // readArray reads a file whose header passes a check. With cast its elements become float32.

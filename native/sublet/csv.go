@@ -12,13 +12,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/buffer/file/sparse"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
@@ -27,11 +27,11 @@ import (
 // npyMagic begins every .npy file.
 const npyMagic = "\x93NUMPY"
 
-// operand reads a file of the task: a .csv by its name, and either from standard input, where the first bytes tell.
+// operand reads a file of the task: a .csv, .mtx or .npz by its name, and all but the last from standard input, where the first bytes tell.
 func (t *task) operand(ctx context.Context, path string) (*array, error) {
 	check := func(x *array) error { return t.check(ctx, x) }
-	isCSV := strings.EqualFold(filepath.Ext(path), ".csv")
-	if path != standard && !isCSV {
+	isCSV, isMTX, isNPZ := hasSuffix(path, ".csv"), hasSuffix(path, ".mtx"), hasSuffix(path, ".npz")
+	if path != standard && !isCSV && !isMTX && !isNPZ {
 		return t.readArray(ctx, path, t.cast, check)
 	}
 	in := &input{File: t.in, ctx: ctx}
@@ -50,11 +50,20 @@ func (t *task) operand(ctx context.Context, path string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isNPZ {
+		return t.readNPZ(ctx, name, in, size)
+	}
 	r := bufio.NewReaderSize(in, 1<<16)
+	if isMTX {
+		return t.readMTX(ctx, name, r, size)
+	}
 	if !isCSV {
-		first, err := r.Peek(len(npyMagic))
+		first, err := r.Peek(len(sparse.Banner))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, inFile(name, err)
+		}
+		if strings.EqualFold(string(first), sparse.Banner) {
+			return t.readMTX(ctx, name, r, size)
 		}
 		if bytes.HasPrefix(first, []byte(npyMagic[:1])) || len(first) == 0 {
 			return t.arrayOf(ctx, name, r, size, t.cast, check)

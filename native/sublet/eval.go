@@ -24,8 +24,10 @@ import (
 )
 
 const typesHelp = `
-Files are NumPy's .npy, or .csv with one row a line; - is standard input or output, of which the former may bring either. Elements are
-float32, float16, int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files; numbers of a .csv are float32. float64,
+Files are NumPy's .npy, .csv with one row a line, the Matrix Market's .mtx, or .npz as scipy.sparse.save_npz writes them; - is standard
+input or output, of which the former may bring any but the last. Matrices of .mtx (coordinate) and .npz are sparse, and results stay so
+where the mathematics does; they are written to .mtx and .npz as such, to other files with all elements. Elements are float32, float16,
+int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files; numbers of a .csv, .mtx or .npz are float32. float64,
 int64 and uint64 need --cast, which converts these and mixtures to float32 and reports the largest relative change of an element. Those
 of fewer than 32 bits are computed with 32 and wrap when they are stored. An array of one dimension is a row, one without dimensions is
 a 1x1 matrix. Either order of elements is read; results are written row by row, in blocks. A .csv has no names of columns; --header
@@ -145,6 +147,7 @@ type task struct {
 type result struct {
 	Rows       int     `json:"rows"`
 	Cols       int     `json:"cols"`
+	Entries    *int    `json:"entries,omitempty"` // of a sparse result
 	DType      string  `json:"dtype"`
 	Adapter    string  `json:"adapter"`
 	Driver     string  `json:"driver"`
@@ -257,7 +260,7 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 	if err := t.open(ctx); err != nil {
 		return err
 	}
-	if largest := t.dev.Info().Limits.MaxBufferSize; uint64(x.Len()) > largest/uint64(typ.Size()) {
+	if largest := t.dev.Info().Limits.MaxBufferSize; x.sparse == nil && uint64(x.Len()) > largest/uint64(typ.Size()) {
 		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
 	}
 	return nil

@@ -41,13 +41,17 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 		return err
 	}
 	defer all.close()
-	last := all[len(all)-1].Matrix
-	if err := last.Sync(ctx); err != nil {
+	last := all[len(all)-1]
+	if err := resultOf(last).Sync(ctx); err != nil {
 		return err
 	}
 	spent := time.Since(start)
-	r.Rows, r.Cols = last.Dims()
-	r.DType = last.DType().String()
+	r.Rows, r.Cols = resultOf(last).Dims()
+	r.DType = resultOf(last).DType().String()
+	if last.Sparse != nil {
+		entries := last.Sparse.NNZ()
+		r.Entries = &entries
+	}
 	var show func(io.Writer) error
 	for i, o := range t.outputs {
 		m := last
@@ -56,16 +60,16 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 			if at < 0 {
 				return fault.Fail("-o "+o.name, matrix.ErrName, "no statement gives a result of that name")
 			}
-			m = all[at].Matrix
-			rows, cols := m.Dims()
-			r.Written = append(r.Written, namedResult{o.name, rows, cols, m.DType().String(), o.value})
+			m = all[at]
+			rows, cols := resultOf(m).Dims()
+			r.Written = append(r.Written, namedResult{o.name, rows, cols, resultOf(m).DType().String(), o.value})
 		}
-		if err := t.write(ctx, outs[i], o.value, m, &spent); err != nil {
+		if err := t.save(ctx, outs[i], o.value, m, &spent); err != nil {
 			return err
 		}
 	}
 	if len(outs) == 0 {
-		if show, err = printed(ctx, last, &r, &spent); err != nil {
+		if show, err = t.shown(ctx, last, &r, &spent); err != nil {
 			return err
 		}
 	}
@@ -82,12 +86,7 @@ func (t *task) matrices() (vars map[string]matrix.Operand[matrix.Any], r result,
 		r.Change = new(float64)
 	}
 	for i, x := range t.operands {
-		rows, cols, err := x.dims()
-		if err == nil {
-			options := matrix.Options{ColMajor: x.Fortran, Type: elementTypes[x.Type]}
-			vars[t.inputs[i].name], err = matrix.FromBuffer[matrix.Any](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, options)
-		}
-		if err != nil {
+		if vars[t.inputs[i].name], err = t.operandOf(x); err != nil {
 			return nil, r, inFile(x.path, err)
 		}
 		if t.cast {
@@ -95,6 +94,59 @@ func (t *task) matrices() (vars map[string]matrix.Operand[matrix.Any], r result,
 		}
 	}
 	return vars, r, nil
+}
+
+// denseOf is a matrix of all elements, in the file's memory.
+func (t *task) denseOf(x *array, rows, cols int) (*matrix.Dense[matrix.Any], error) {
+	options := matrix.Options{ColMajor: x.Fortran, Type: elementTypes[x.Type]}
+	return matrix.FromBuffer[matrix.Any](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, options)
+}
+
+// resultOf is a result, dense or sparse.
+func resultOf(n matrix.Named[matrix.Any]) interface {
+	Sync(ctx context.Context) error
+	Dims() (rows, cols int)
+	DType() matrix.DType
+} {
+	if n.Sparse != nil {
+		return n.Sparse
+	}
+	return n.Matrix
+}
+
+// dense calls f with a result, of which a sparse one is made dense for that.
+func dense(n matrix.Named[matrix.Any], f func(*matrix.Dense[matrix.Any]) error) error {
+	if n.Sparse == nil {
+		return f(n.Matrix)
+	}
+	m, err := n.Sparse.ToDense()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = m.Close() }() // it was read
+	return f(m)
+}
+
+// shown reads what is printed of a result: the entries of a sparse one that is large.
+func (t *task) shown(ctx context.Context, n matrix.Named[matrix.Any], r *result, spent *time.Duration) (show func(io.Writer) error, err error) {
+	if n.Sparse != nil && (r.Rows > 0 && r.Cols > maxNested/r.Rows) {
+		return printedEntries(ctx, n.Sparse)
+	}
+	err = dense(n, func(m *matrix.Dense[matrix.Any]) error {
+		show, err = printed(ctx, m, r, spent)
+		return err
+	})
+	return show, err
+}
+
+// save writes a result to a file of its kind.
+func (t *task) save(ctx context.Context, out io.Writer, path string, n matrix.Named[matrix.Any], spent *time.Duration) error {
+	if n.Sparse != nil {
+		if done, err := t.writeSparse(ctx, out, path, n.Sparse); done {
+			return err
+		}
+	}
+	return dense(n, func(m *matrix.Dense[matrix.Any]) error { return t.write(ctx, out, path, m, spent) })
 }
 
 // print writes the report as text, behind what show prints.
@@ -113,8 +165,12 @@ func (r *result) print(w io.Writer, show func(io.Writer) error) error {
 	if r.Change != nil {
 		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
 	}
-	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
-		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
+	entries := ""
+	if r.Entries != nil {
+		entries = fmt.Sprintf(", entries: %d", *r.Entries)
+	}
+	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s%s\n",
+		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, entries, cast)
 	return err
 }
 

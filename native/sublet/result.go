@@ -7,12 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -24,7 +24,13 @@ var blockBytes = 64 << 20
 func (t *task) write(ctx context.Context, out io.Writer, path string, m *matrix.Dense[matrix.Any], spent *time.Duration) error {
 	rows, cols := m.Dims()
 	t.progress.enter("writing", int64(rows)*int64(cols)*int64(m.DType().Size()))
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
+	if hasSuffix(path, ".mtx") {
+		return writeArray(ctx, out, m)
+	}
+	if hasSuffix(path, ".npz") {
+		return fault.Fail(path, gpu.ErrUnsupported, "the result is not sparse; .npy and .mtx hold all elements")
+	}
+	if hasSuffix(path, ".csv") {
 		b := bufio.NewWriter(out)
 		err := blocks(ctx, m, spent, func(cells cells) error {
 			t.progress.add(int64(len(cells.bytes)))

@@ -4,7 +4,7 @@
 // writes them, .npz. A matrix is a plain struct here that knows no device; its parts are what matrix.NewSparse takes.
 //
 // Memory grows with what a file has, not with what its first line claims, but for the pointers: 4 bytes for each row (column), of which there
-// may be 2^27. Errors are a [file.Error] that names the line of an .mtx, or the archive's member.
+// may be 2^27. Errors wrap those of package file and name the line of an .mtx, or the archive's member.
 //
 // The formats are those of Boisvert, Pozo and Remington, The Matrix Market Exchange Formats (NIST IR 5935, 1996), and of scipy.sparse.
 package sparse
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -139,5 +138,5 @@ func (m *Matrix) each(visit func(row, col int, v float64) error) error {
 }
 
 func malformed(format string, err error, detail string) error {
-	return &file.Error{Format: format, Offset: -1, Detail: detail, Err: err}
+	return fault.Fail(format, err, detail)
 }
