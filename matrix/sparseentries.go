@@ -134,9 +134,9 @@ func (l numbers) Current() (exec.Dense, error) { return exec.Dense{}, l.of.curre
 // List implements [exec.Lister].
 func (l numbers) List() []int32 { return l.list }
 
-// integers is words lo to hi-1 of a buffer as a row of int32.
-func integers(b *buffer.Buffer, lo, hi int) exec.Dense {
-	d := words(b, lo, hi)
+// integers are the first words of a buffer as a row of int32.
+func integers(b *buffer.Buffer, count int) exec.Dense {
+	d := words(b, 0, count)
 	d.Type = fuse.I32
 	return d
 }
@@ -217,7 +217,7 @@ func (s *sparseCore) send(t *table, k int, list []int32) error {
 	if err != nil {
 		return err
 	}
-	t.own, t.parts[k] = append(t.own, b), integers(b, 0, len(list))
+	t.own, t.parts[k] = append(t.own, b), integers(b, len(list))
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (s *sparseCore) onDevice() bool { return s.indices != nil && !s.view && s.f
 // sendIndex makes part k of a table of the pattern's own indices.
 func (s *sparseCore) sendIndex(t *table, k int, p *pattern.Pattern) error {
 	if s.onDevice() {
-		t.parts[k] = integers(s.indices, 0, len(s.index))
+		t.parts[k] = integers(s.indices, len(s.index))
 		return nil
 	}
 	return s.send(t, k, p.Index)
@@ -255,7 +255,7 @@ func (s *sparseCore) listRows(t *table, p pattern.Pattern, cols bool) error {
 		return firstError(s.send(t, 1, parts), s.send(t, 3, sums))
 	}
 	if own && s.onDevice() {
-		t.parts[1] = integers(s.pointers, 0, len(ptr))
+		t.parts[1] = integers(s.pointers, len(ptr))
 		return nil
 	}
 	return s.send(t, 1, ptr)
@@ -275,7 +275,7 @@ func (p tablePart) Current() (exec.Dense, error) {
 	}
 	d := t.parts[p.at]
 	if d.Buf == nil {
-		d = integers(nil, 0, 0)
+		d = integers(nil, 0)
 	}
 	return d, nil
 }

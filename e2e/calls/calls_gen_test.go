@@ -16,6 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
+	"github.com/sublet-gpu/sublet/buffer/file/sparse"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cpu"
@@ -83,6 +84,12 @@ var functions = []function{
 	{"params.NewWriter", params.NewWriter},
 	{"safetensors.NewReader", safetensors.NewReader},
 	{"safetensors.NewWriter", safetensors.NewWriter},
+	{"sparse.FromTriplets", sparse.FromTriplets},
+	{"sparse.IsNPZ", sparse.IsNPZ},
+	{"sparse.ReadMTX", sparse.ReadMTX},
+	{"sparse.ReadNPZ", sparse.ReadNPZ},
+	{"sparse.WriteMTX", sparse.WriteMTX},
+	{"sparse.WriteNPZ", sparse.WriteNPZ},
 	{"ndarray.Alloc", ndarray.Alloc},
 	{"ndarray.Data[float32]", ndarray.Data[float32]},
 	{"ndarray.Data[int64]", ndarray.Data[int64]},
@@ -1555,6 +1562,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[params.Options](),
 	reflect.TypeFor[params.Reader](),
 	reflect.TypeFor[safetensors.Reader](),
+	reflect.TypeFor[sparse.Matrix](),
 	reflect.TypeFor[ndarray.Array](),
 	reflect.TypeFor[ndarray.Input](),
 	reflect.TypeFor[ndarray.LoadOptions](),

@@ -31,7 +31,7 @@ const module = "github.com/sublet-gpu/sublet/"
 // packages are those that users import.
 var packages = []string{
 	"buffer", "buffer/cruncher", "buffer/cruncher/balance", "buffer/cruncher/kernel", "buffer/dtype", "buffer/file",
-	"buffer/file/npy", "buffer/file/params", "buffer/file/safetensors", "buffer/ndarray",
+	"buffer/file/npy", "buffer/file/params", "buffer/file/safetensors", "buffer/file/sparse", "buffer/ndarray",
 	"gpu", "gpu/cpu", "gpu/driver", "matrix", "matrix/gonum", "matrix/graph", "matrix/graph/pipelines", "matrix/nn", "matrix/tensor",
 	"native/cogent", "native/dlpack", "native/mapfile",
 }

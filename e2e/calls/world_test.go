@@ -122,7 +122,7 @@ var helpers = []function{
 	{"helpers.open", open},
 	{"helpers.open", connected},
 	{"helpers.train", train},
-	{"helpers.sparse", sparse},
+	{"helpers.sparse", sparseMatrix},
 	{"helpers.adopted", adopted},
 	{"helpers.lose", lose},
 	{"helpers.adapters", adapters},
@@ -206,7 +206,7 @@ func train(ctx context.Context, devices []*gpu.Device, c pipelines.TrainConfig, 
 	return t, t.Run(ctx, int(steps), func(pipelines.Step) (bool, error) { return true, nil })
 }
 
-func sparse(dev *gpu.Device, f matrix.Format, opts ...matrix.Options) (*matrix.Sparse[float32], error) {
+func sparseMatrix(dev *gpu.Device, f matrix.Format, opts ...matrix.Options) (*matrix.Sparse[float32], error) {
 	return matrix.NewSparse(dev, f, 3, 3, []float32{1, 2}, []int32{0, 2}, []int32{0, 1, 1, 2}, opts...)
 }
 

@@ -112,18 +112,18 @@ func steps(n *matrix.Expr[int32], shape, strides []int) *matrix.Expr[int32] {
 	p := place{shape, strides, 0}.joined()
 	sum := matrix.Scale(0, n)
 	inner := 1
-	for i := len(p.shape) - 1; i >= 0; i-- {
+	for i, d := range slices.Backward(p.shape) {
 		at := n
 		if inner > 1 {
 			at = matrix.DivScalar(at, int32(inner))
 		}
 		if i > 0 {
-			at = matrix.Mod(at, matrix.Fill(1, 1, int32(p.shape[i])))
+			at = matrix.Mod(at, matrix.Fill(1, 1, int32(d)))
 		}
 		if s := p.strides[i]; s != 0 {
 			sum = matrix.Add(sum, matrix.Scale(int32(s), at))
 		}
-		inner *= p.shape[i]
+		inner *= d
 	}
 	return sum
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,7 +137,7 @@ func arrays(r io.ReaderAt, size int64) (map[string]*list, error) {
 			continue
 		case err != nil:
 			return nil, err
-		case !strings.Contains(" shape data indices indptr row col ", " "+h.Name+" "):
+		case !slices.Contains([]string{"shape", "data", "indices", "indptr", "row", "col"}, h.Name):
 			continue
 		case h.Size > 1<<30:
 			return nil, malformed("npz", file.ErrTooLarge, "member "+h.Name)

@@ -71,37 +71,39 @@ func TestReadMTX(t *testing.T) {
 
 // TestReadMTXHostile reads what is no matrix. None of these takes memory for what it claims.
 func TestReadMTXHostile(t *testing.T) {
-	for text, want := range map[string]struct {
+	for _, want := range []struct {
+		text   string
 		err    error
 		detail string
 	}{
-		"":                                      {file.ErrFormat, "line 1"},
-		"1 1 1\n":                               {file.ErrFormat, "line 1"},
-		banner + "coordinate real":              {file.ErrFormat, "line 1"},
-		banner + "sideways real general\n":      {file.ErrFormat, "sideways"},
-		banner + "coordinate tensor general":    {file.ErrFormat, "tensor"},
-		banner + "coordinate real diagonal\n":   {file.ErrFormat, "diagonal"},
-		banner + "coordinate complex general":   {file.ErrType, "complex"},
-		banner + "coordinate real hermitian\n":  {file.ErrType, "Hermitian"},
-		banner + "array pattern general\n1 1\n": {file.ErrFormat, "pattern"},
-		banner + "coordinate real general\n":    {file.ErrTruncated, "line 1"},
-		banner + "coordinate real general\n2 2 2147483647\n1 1 1\n":      {file.ErrTruncated, "line 3"},
-		banner + "coordinate real general\n999999999999 2 1\n1 1 1\n":    {file.ErrTooLarge, "line 2"},
-		banner + "coordinate real general\n-1 2 0\n":                     {file.ErrFormat, "line 2"},
-		banner + "coordinate real general\n2 2 99999999999\n":            {file.ErrFormat, "line 2"},
-		banner + "coordinate real general\n2 2 1\n3 1 1\n":               {file.ErrFormat, "line 3"},
-		banner + "coordinate real general\n2 2 1\n0 1 1\n":               {file.ErrFormat, "line 3"},
-		banner + "coordinate real general\n2 2 1\n1 1 x\n":               {file.ErrFormat, `"x"`},
-		banner + "coordinate real general\n2 2 1\n1 1 1e999\n":           {file.ErrFormat, "range"},
-		banner + "coordinate integer general\n2 2 1\n1 1 1.5\n":          {file.ErrFormat, "1.5"},
-		banner + "coordinate real general\n2 2 1\n1 1 1\n2 2 2\n":        {file.ErrFormat, "line 4"},
-		banner + "coordinate real symmetric\n2 3 0\n":                    {file.ErrFormat, "square"},
-		banner + "coordinate real skew-symmetric\n2 2 1\n1 1 3\n":        {file.ErrFormat, "diagonal"},
-		banner + "array real general\n100000 100000\n1\n":                {file.ErrTooLarge, "100000"},
-		banner + "array real general\n30000 30000\n1\n":                  {file.ErrTruncated, "line 3"},
-		banner + strings.Repeat("x", 2<<20):                              {file.ErrFormat, "longer"},
-		banner + "coordinate real general\n" + strings.Repeat("%\n", 50): {file.ErrTruncated, "line 51"},
+		{"", file.ErrFormat, "line 1"},
+		{"1 1 1\n", file.ErrFormat, "line 1"},
+		{banner + "coordinate real", file.ErrFormat, "line 1"},
+		{banner + "sideways real general\n", file.ErrFormat, "sideways"},
+		{banner + "coordinate tensor general", file.ErrFormat, "tensor"},
+		{banner + "coordinate real diagonal\n", file.ErrFormat, "diagonal"},
+		{banner + "coordinate complex general", file.ErrType, "complex"},
+		{banner + "coordinate real hermitian\n", file.ErrType, "Hermitian"},
+		{banner + "array pattern general\n1 1\n", file.ErrFormat, "pattern"},
+		{banner + "coordinate real general\n", file.ErrTruncated, "line 1"},
+		{banner + "coordinate real general\n2 2 2147483647\n1 1 1\n", file.ErrTruncated, "line 3"},
+		{banner + "coordinate real general\n999999999999 2 1\n1 1 1\n", file.ErrTooLarge, "line 2"},
+		{banner + "coordinate real general\n-1 2 0\n", file.ErrFormat, "line 2"},
+		{banner + "coordinate real general\n2 2 99999999999\n", file.ErrFormat, "line 2"},
+		{banner + "coordinate real general\n2 2 1\n3 1 1\n", file.ErrFormat, "line 3"},
+		{banner + "coordinate real general\n2 2 1\n0 1 1\n", file.ErrFormat, "line 3"},
+		{banner + "coordinate real general\n2 2 1\n1 1 x\n", file.ErrFormat, `"x"`},
+		{banner + "coordinate real general\n2 2 1\n1 1 1e999\n", file.ErrFormat, "range"},
+		{banner + "coordinate integer general\n2 2 1\n1 1 1.5\n", file.ErrFormat, "1.5"},
+		{banner + "coordinate real general\n2 2 1\n1 1 1\n2 2 2\n", file.ErrFormat, "line 4"},
+		{banner + "coordinate real symmetric\n2 3 0\n", file.ErrFormat, "square"},
+		{banner + "coordinate real skew-symmetric\n2 2 1\n1 1 3\n", file.ErrFormat, "diagonal"},
+		{banner + "array real general\n100000 100000\n1\n", file.ErrTooLarge, "100000"},
+		{banner + "array real general\n30000 30000\n1\n", file.ErrTruncated, "line 3"},
+		{banner + strings.Repeat("x", 2<<20), file.ErrFormat, "longer"},
+		{banner + "coordinate real general\n" + strings.Repeat("%\n", 50), file.ErrTruncated, "line 51"},
 	} {
+		text := want.text
 		_, err := sparse.ReadMTX(strings.NewReader(text))
 		if !errors.Is(err, want.err) || !strings.Contains(fmt.Sprint(err), want.detail) {
 			t.Errorf("%.80q: error %v, want %v with %s", text, err, want.err, want.detail)
