@@ -28,6 +28,10 @@
 // them. [Expr.Explain] shows what is left. A matrix is computed as it stands: where the order matters, because a product in between
 // overflows in one and not in another, [Expr.Eval] of that product decides it.
 //
+// A [Program] is assignments that are planned and compiled once and computed again and again. [Sparse] matrices stand in every
+// expression, and results stay sparse where the mathematics does: see [Expr.Sparse]. Arrays of more dimensions are package
+// matrix/tensor.
+//
 // # Aliasing
 //
 // The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the

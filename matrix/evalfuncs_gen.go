@@ -577,6 +577,10 @@ func textShaping(name string) int {
 		return 68
 	case "searchsorted":
 		return 69
+	case "putelements":
+		return 70
+	case "addtoelements":
+		return 71
 	}
 	return -1
 }
@@ -858,6 +862,8 @@ var textNames = [...]string{
 	"histogram",
 	"bincount",
 	"searchsorted",
+	"putelements",
+	"addtoelements",
 	"softmax",
 	"softmaxcols",
 	"softmaxall",
@@ -941,6 +947,8 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).histogram,
 	(*shaping).binCount,
 	(*shaping).searchSorted,
+	(*shaping).putElements,
+	(*shaping).addToElements,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -1018,4 +1026,6 @@ var shapingCounts = [...]struct {
 	{"Histogram", 1, 3, 3},
 	{"BinCount", 1, 1, 1},
 	{"SearchSorted", 2, 0, 0},
+	{"PutElements", 4, 0, 0},
+	{"AddToElements", 4, 0, 0},
 }

@@ -1353,6 +1353,19 @@ func SearchSorted[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }
 
+// PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
+// Of a place that is named twice the last one counts, row by row; what is outside is passed over. The places are sorted
+// first.
+func PutElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("PutElements", 70, typeOf[T](), []*node{from("PutElements", a), from("PutElements", rows), from("PutElements", cols), from("PutElements", b)})}
+}
+
+// AddToElements is a with the elements of b added to those at rows and columns, of the same size, or its one element to
+// each. To a place that is named several times all are added; what is outside is passed over. The places are sorted first.
+func AddToElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("AddToElements", 71, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

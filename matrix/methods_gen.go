@@ -779,6 +779,19 @@ func (a *Expr[T]) BinCount(classes int) *Expr[T] { return BinCount(a, classes) }
 // SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted.
 func (a *Expr[T]) SearchSorted(b Operand[T]) *Expr[T] { return SearchSorted(a, b) }
 
+// PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
+// Of a place that is named twice the last one counts, row by row; what is outside is passed over. The places are sorted
+// first.
+func (a *Expr[T]) PutElements(rows Operand[int32], cols Operand[int32], b Operand[T]) *Expr[T] {
+	return PutElements(a, rows, cols, b)
+}
+
+// AddToElements is a with the elements of b added to those at rows and columns, of the same size, or its one element to
+// each. To a place that is named several times all are added; what is outside is passed over. The places are sorted first.
+func (a *Expr[T]) AddToElements(rows Operand[int32], cols Operand[int32], b Operand[T]) *Expr[T] {
+	return AddToElements(a, rows, cols, b)
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

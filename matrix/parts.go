@@ -120,6 +120,78 @@ func (s *shaping) scattered(count int, numbers, b *node) (sum *node) {
 	return sum
 }
 
+// elementsAt are the places of elements of a matrix row by row, as a row of int32 with -1 for what is outside, and what is to be there.
+func (s *shaping) elementsAt() (places, values *node) {
+	a, rows, cols, b := s.args[0], s.labels(1), s.labels(2), s.args[3]
+	if s.times(a.Rows, a.Cols) > math.MaxInt32 {
+		s.fail(gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
+	}
+	at := expr.Join(s.op, rows, cols)
+	one := b.Rows == 1 && b.Cols == 1
+	switch {
+	case at.Err != nil:
+		s.err = at.Err
+	case rows.Rows != cols.Rows || rows.Cols != cols.Cols:
+		s.err = expr.ShapeError(s.op, rows.Shape(), cols.Shape())
+	case !one && (b.Rows != rows.Rows || b.Cols != rows.Cols):
+		s.err = expr.ShapeError(s.op, rows.Shape(), b.Shape())
+	}
+	if s.err != nil {
+		return nil, nil
+	}
+	inside := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, rows, s.n(0)), s.apply(fuse.OpLt, rows, s.n(a.Rows)))
+	inside = s.apply(fuse.OpAnd, inside, s.apply(fuse.OpAnd, s.apply(fuse.OpGe, cols, s.n(0)), s.apply(fuse.OpLt, cols, s.n(a.Cols))))
+	place := s.apply(fuse.OpAdd, s.apply(fuse.OpMul, rows, s.n(max(a.Cols, 1))), cols)
+	places = s.flat(s.apply(fuse.OpWhere, inside, place, s.n(-1)))
+	if values = b; !one {
+		values = s.flat(b)
+	}
+	return places, values
+}
+
+// reshaped is a row of elements as a matrix.
+func (s *shaping) reshaped(row *node, rows, cols int) *node {
+	of := &shaping{op: s.op, t: s.t, args: []*node{row}, numbers: []float64{float64(rows), float64(cols)}}
+	n := of.reshape()
+	if of.err != nil {
+		s.err = of.err
+	}
+	return n
+}
+
+func (s *shaping) addToElements() *node {
+	a := s.args[0]
+	places, values := s.elementsAt()
+	if s.err != nil || places.Cols == 0 || a.Rows*a.Cols == 0 {
+		return a
+	}
+	column := s.sized(expr.NewTranspose(s.op, values), places.Cols, 1)
+	sums := s.scattered(a.Rows*a.Cols, places, column)
+	return s.apply(fuse.OpAdd, a, s.reshaped(expr.NewTranspose(s.op, sums), a.Rows, a.Cols))
+}
+
+// putElements looks for the last of the places that is each element's.
+func (s *shaping) putElements() *node {
+	a := s.args[0]
+	places, values := s.elementsAt()
+	if s.err != nil || places.Cols == 0 || a.Rows*a.Cols == 0 {
+		return a
+	}
+	zero := s.n(0)
+	order := expr.NewSort(s.op, false, true, -1, places)
+	sorted := s.gather(places, zero, order)
+	_, e := s.at(1, a.Rows*a.Cols)
+	search := &shaping{op: s.op, args: []*node{sorted, s.plus(e, 1)}}
+	last := s.plus(search.searchSorted(), -1)
+	found := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.gather(sorted, zero, last), e))
+	from := zero
+	if values.Cols > 1 {
+		from = s.gather(order, zero, last)
+	}
+	row := s.where(found, s.gather(values, zero, from), s.flat(a))
+	return s.reshaped(row, a.Rows, a.Cols)
+}
+
 func (s *shaping) putDiag() *node {
 	a, d, k := s.args[0], s.args[1], s.whole(0, 0)
 	count := max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0)

@@ -49,4 +49,14 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Name: "SearchSorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted",
 		Shape: "b.rows, b.cols",
 	},
+	{
+		Name: "PutElements", Params: "a Operand[T], rows, cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element", Note: "Of a place that is named " +
+			"twice the last one counts, row by row; what is outside is passed over. The places are sorted first.",
+	},
+	{
+		Name: "AddToElements", Params: "a Operand[T], rows, cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
+		Doc: "is a with the elements of b added to those at rows and columns, of the same size, or its one element to each", Note: "To a place that is named " +
+			"several times all are added; what is outside is passed over. The places are sorted first.",
+	},
 })

@@ -73,5 +73,6 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   addtorows(A,ROWS,B) addtocols(A,COLS,B) putdiag(A,D,[k])
   dotrows(A,B) dotcols(A,B) mulstack(A,B,count)
   histogram(A,bins,low,high) bincount(A,classes)
-  searchsorted(A,B)                                               that make or shape matrices; numbers in [] may be left out
+  searchsorted(A,B) putelements(A,ROWS,COLS,B)
+  addtoelements(A,ROWS,COLS,B)                                    that make or shape matrices; numbers in [] may be left out
 `

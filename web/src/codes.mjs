@@ -288,6 +288,8 @@ export const Shaping = Object.freeze({
   Histogram: 67,
   BinCount: 68,
   SearchSorted: 69,
+  PutElements: 70,
+  AddToElements: 71,
 });
 
 /** The reductions of real numbers. @type {number[]} */

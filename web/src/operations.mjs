@@ -320,6 +320,10 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   bincount(classes) { return shaped(this, 'bincount', Shaping.BinCount, [], [classes], (_a, classes) => [1, classes]); }
   /** @param {unknown} b */
   searchSorted(b) { return shaped(this, 'searchSorted', Shaping.SearchSorted, [b], [], (_a, b) => [b.rows, b.cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} b */
+  putElements(rows, cols, b) { return shaped(this, 'putElements', Shaping.PutElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} rows @param {unknown} cols @param {unknown} b */
+  addToElements(rows, cols, b) { return shaped(this, 'addToElements', Shaping.AddToElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -743,6 +747,10 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   bincount(a, classes) { return of(this, 'bincount', a).bincount(classes); }
   /** @param {unknown} a @param {unknown} b */
   searchSorted(a, b) { return of(this, 'searchSorted', a).searchSorted(b); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
+  putElements(a, rows, cols, b) { return of(this, 'putElements', a).putElements(rows, cols, b); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
+  addToElements(a, rows, cols, b) { return of(this, 'addToElements', a).addToElements(rows, cols, b); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

@@ -470,6 +470,16 @@ export interface ExprOperations {
   bincount(classes: number): Expr;
   /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
   searchSorted(b: Expr): Expr;
+  /**
+   * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
+   * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
+   */
+  putElements(rows: Expr, cols: Expr, b: Expr): Expr;
+  /**
+   * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
+   * that is named several times all are added; what is outside is passed over. The places are sorted first.
+   */
+  addToElements(rows: Expr, cols: Expr, b: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -1014,6 +1024,16 @@ export interface GpuOperations {
   bincount(a: Expr, classes: number): Expr;
   /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
   searchSorted(a: Expr, b: Expr): Expr;
+  /**
+   * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
+   * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
+   */
+  putElements(a: Expr, rows: Expr, cols: Expr, b: Expr): Expr;
+  /**
+   * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
+   * that is named several times all are added; what is outside is passed over. The places are sorted first.
+   */
+  addToElements(a: Expr, rows: Expr, cols: Expr, b: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
