@@ -139,8 +139,11 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 	if n.Err != nil || n.Kind != expr.Leaf {
 		return nil
 	}
-	m := n.Source.(*core)
-	if !transposed {
+	m, ok := n.Source.(*core)
+	switch {
+	case !ok:
+		return nil
+	case !transposed:
 		return (*Dense[T])(unsafe.Pointer(m)) // all that a Dense has
 	}
 	return &Dense[T]{m.lentView("T", turned)}

@@ -149,12 +149,13 @@ func (s *shaping) elementsAt() (places, values *node) {
 	return places, values
 }
 
-// reshaped is a row of elements as a matrix.
-func (s *shaping) reshaped(row *node, rows, cols int) *node {
-	of := &shaping{op: s.op, t: s.t, args: []*node{row}, numbers: []float64{float64(rows), float64(cols)}}
+// reshaped is a matrix in another shape, as Reshape has it.
+func (s *shaping) reshaped(a *node, rows, cols int) *node {
+	of := &shaping{op: s.op, t: s.t, args: []*node{a}, numbers: []float64{float64(rows), float64(cols)}}
 	n := of.reshape()
 	if of.err != nil {
 		s.err = of.err
+		return a
 	}
 	return n
 }
@@ -270,14 +271,7 @@ func (s *shaping) flat(a *node) *node {
 	if a.Err != nil || a.Rows == 1 {
 		return a
 	}
-	n := s.times(a.Rows, a.Cols)
-	if n > math.MaxInt32 {
-		s.fail(gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
-		return a
-	}
-	_, j := s.at(1, n)
-	width := s.n(max(a.Cols, 1))
-	return s.gather(a, s.apply(fuse.OpDiv, j, width), s.apply(fuse.OpMod, j, width))
+	return s.reshaped(a, 1, a.Rows*a.Cols)
 }
 
 // counted counts how many of a row are each number from 0 on, as elements of a type.

@@ -187,10 +187,47 @@ func TestProgramErrors(t *testing.T) {
 	isError(t, p.Run(ended), context.Canceled)
 	isError(t, p.Run(none), gpu.ErrInvalid)
 	check(t, a.Resize(3, 3))
-	isError(t, p.Run(background), buffer.ErrShape)
+	for range 2 {
+		isError(t, p.Run(background), buffer.ErrShape)
+	}
 	check(t, errors.Join(a.Resize(2, 3), a.Zero(), p.Run(background)))
 	same(t, "after that", must[[]float32](t)(a.Read(background)), []float32{1, 1, 1, 1, 1, 1})
 	check(t, errors.Join(p.Close(), a.Close(), far.Close(), fixed.Close()))
+}
+
+// TestProgramDestinations changes destinations between runs: of a step that is planned once, of one that takes memory for the time, and of
+// one with a temporary behind another that fails.
+func TestProgramDestinations(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 2, []float32{1, 2}, []int32{0, 1}, []int32{0, 1, 2}))
+		x := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
+		derived, plain, sum := &dense{}, &dense{}, &dense{}
+		p := must[*matrix.Program](t)(matrix.NewProgram(background,
+			matrix.Into(derived, matrix.Add(s, matrix.Transpose(s))), matrix.Into(plain, matrix.AddScalar(x, 1)),
+			matrix.Into(sum, matrix.SumRows(matrix.SortRows(matrix.Mul(x, x))))))
+		for _, m := range []*dense{derived, plain, sum, derived} {
+			rows, cols := m.Dims()
+			check(t, p.Run(background))
+			same(t, "derived", must[[]float32](t)(derived.Read(background)), []float32{2, 0, 0, 4})
+			same(t, "plain", must[[]float32](t)(plain.Read(background)), []float32{2, 3, 4, 5})
+			same(t, "sum", must[[]float32](t)(sum.Read(background)), []float32{17, 37})
+			check(t, m.Resize(5, 5))
+			for range 2 {
+				isError(t, p.Run(background), buffer.ErrShape)
+			}
+			check(t, m.Resize(rows, cols))
+		}
+		mine := []float32{9, 9, 9, 9}
+		host := matrix.Host(mine)
+		host.ReadOnly = true
+		check(t, plain.SetValueFrom(2, 2, host, buffer.DontOwnBuffer))
+		for range 2 {
+			isError(t, p.Run(background), gpu.ErrReadOnly)
+		}
+		same(t, "read-only", mine, []float32{9, 9, 9, 9})
+		check(t, errors.Join(p.Close(), s.Close(), x.Close(), derived.Close(), plain.Close(), sum.Close()))
+		nothingLeft(t, dev)
+	})
 }
 
 // TestProgramGoroutines runs a program from several goroutines.

@@ -253,3 +253,36 @@ func TestShapingErrors(t *testing.T) {
 		check(t, b.Close())
 	})
 }
+
+// TestReshapeOfNothing reshapes what computes nothing, so that it is the matrix itself, which lies in other orders than row by row.
+func TestReshapeOfNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := random(newRand(130), 6*8)
+		for turn, f := range forms {
+			a, _ := wrapped(t, dev, f, 6, 8, x)
+			for what, e := range map[string]*expr{
+				"converted": matrix.Convert[float32](a), "twice": matrix.Abs(matrix.Abs(matrix.Convert[float32](a))).Add(matrix.Fill[float32](1, 1, 0)),
+				"turned": matrix.Transpose(matrix.Convert[float32](matrix.Transpose(a))),
+			} {
+				want := x
+				if what == "twice" {
+					want = must[[]float32](t)(matrix.Abs(a).Read(background))
+				}
+				same(t, name(what, turn), must[[]float32](t)(matrix.Reshape(e, 3, 16).Read(background)), want)
+				same(t, name(what, "used", turn), must[[]float32](t)(matrix.Reshape(e, 3, 16).Neg().Neg().Read(background)), want)
+				into := must[*dense](t)(matrix.New[float32](dev, 16, 3, matrix.Options{ColMajor: true, Padded: true}))
+				check(t, into.Assign(matrix.Reshape(e, 16, 3)))
+				same(t, name(what, "by columns", turn), must[[]float32](t)(into.Read(background)), want)
+				check(t, into.Close())
+			}
+			check(t, a.Assign(matrix.Reshape(matrix.Reshape(matrix.AddScalar(a, 1), 48, 1), 6, 8)))
+			next := make([]float32, len(x))
+			for i, v := range x {
+				next[i] = v + 1
+			}
+			same(t, name("in place", turn), must[[]float32](t)(a.Read(background)), next)
+			check(t, a.Close())
+		}
+		nothingLeft(t, dev)
+	})
+}

@@ -82,11 +82,7 @@ func (e entries) T() expr.Entries { return entries{e.of, !e.turned} }
 
 // Derive implements [expr.Entries]. The matrix has no values, and nobody closes it.
 func (e entries) Derive(p pattern.Pattern, others ...expr.Entries) expr.Entries {
-	format := CSC
-	if p.ByRows {
-		format = CSR
-	}
-	s := newSparse(e.of.dev, e.of.t, format, p.Rows, p.Cols)
+	s := newSparse(e.of.dev, e.of.t, formatOf(&p), p.Rows, p.Cols)
 	s.index, s.ptr, s.sent = p.Index, p.Ptr, len(p.Index)
 	for _, o := range append(others, e) {
 		of := o.(entries).of
@@ -129,7 +125,7 @@ type numbers struct {
 }
 
 // Current implements [exec.Source].
-func (l numbers) Current() (exec.Dense, error) { return exec.Dense{}, l.of.current("Assign") }
+func (l numbers) Current() (exec.Dense, error) { return integers(nil, 0), l.of.current("Assign") }
 
 // List implements [exec.Lister].
 func (l numbers) List() []int32 { return l.list }

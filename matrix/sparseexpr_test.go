@@ -5,6 +5,7 @@ package matrix_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -192,11 +193,17 @@ func TestSparseStructureChanges(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 3, []float32{1}, []int32{0}, []int32{0, 1, 1}))
 		sum, plain := matrix.Add(s, s), matrix.Add(s, matrix.Scale(2, matrix.Abs(s)))
-		product := matrix.Mul(s, matrix.Transpose(s))
+		product, with := matrix.Mul(s, matrix.Transpose(s)), s.Expr().With(matrix.Fill[float32](1, 1, 2))
 		check(t, s.Append(1, 2, 4))
-		for what, e := range map[string]*expr{"sum": sum, "other sum": plain, "product": product} {
+		for what, e := range map[string]*expr{
+			"sum": sum, "other sum": plain, "product": product, "with": with, "with times": matrix.Mul(with, matrix.Fill[float32](3, 1, 1)),
+			"turned with times": matrix.Mul(matrix.Transpose(with), matrix.Fill[float32](2, 1, 1)),
+		} {
 			if _, err := e.Read(background); !errors.Is(err, buffer.ErrShape) && !errors.Is(err, matrix.ErrSparse) {
 				t.Errorf("%s: error %v", what, err)
+			}
+			if e, err := e.Sparse(); err == nil {
+				t.Errorf("%s: a sparse matrix of %d entries", what, e.NNZ())
 			}
 		}
 		same(t, "sum", must[[]float32](t)(matrix.Add(s, s).Read(background)), []float32{2, 0, 0, 0, 0, 8})
@@ -220,6 +227,106 @@ func TestSparseStructureChanges(t *testing.T) {
 			t.Errorf("closed: error %v", err)
 		}
 	})
+}
+
+// TestSparsePairs applies every operation of two operands to two sparse matrices, to one with a dense one and to one with a number, and
+// compares it with the same of dense matrices. Products and quotients of stored values alone have another test.
+func TestSparsePairs(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x, y := []int32{0, 3, 0, -2, 5, 0, 0, 1}, []int32{4, 3, 0, 0, -1, 0, 2, 0}
+		pairsOf(t, dev, x, y, fuse.I32)
+		fx, fy := make([]float32, len(x)), make([]float32, len(y))
+		for i := range x {
+			fx[i], fy[i] = float32(x[i])/2, float32(y[i])/4
+		}
+		pairsOf(t, dev, fx, fy, fuse.F32)
+	})
+}
+
+func pairsOf[T int32 | float32](t *testing.T, dev *gpu.Device, x, y []T, typ fuse.Type) {
+	t.Helper()
+	dense := func(x []T) *matrix.Dense[T] { return must[*matrix.Dense[T]](t)(matrix.FromSlice(dev, 2, 4, x)) }
+	sparse := func(x []T, f matrix.Format) *matrix.Sparse[T] {
+		values, indices, pointers := pack(x, 2, 4, f)
+		return must[*matrix.Sparse[T]](t)(matrix.NewSparse(dev, f, 2, 4, values, indices, pointers))
+	}
+	a, b, s, u := dense(x), dense(y), sparse(x, matrix.CSR), sparse(y, matrix.CSC)
+	for op := fuse.OpCopy; op.Arity() > 0; op++ {
+		if op.Arity() != 2 || !op.Takes(typ) {
+			continue
+		}
+		some := dev.Info().Driver == "cpu" || devtest.Long() || op%8 == 0 // the rules do not depend on the device
+		if !some || op == fuse.OpDiv {                                    // 0 of what is not stored, whatever it is divided by
+			continue
+		}
+		for _, v := range []T{0, 1, 2} {
+			number := matrix.Fill(1, 1, v)
+			alike(t, name(op, typ, v), asFloats(t, matrix.Elementwise[T](op, s, number)), wideOf(t, matrix.Elementwise[T](op, a, number)))
+			alike(t, name(v, op, typ), asFloats(t, matrix.Elementwise[T](op, number, s)), wideOf(t, matrix.Elementwise[T](op, number, a)))
+		}
+		want := wideOf(t, matrix.Elementwise[T](op, a, b))
+		alike(t, name(op, typ, "both"), asFloats(t, matrix.Elementwise[T](op, s, u)), want)
+		alike(t, name(op, typ, "first"), asFloats(t, matrix.Elementwise[T](op, s, b)), want)
+		alike(t, name(op, typ, "second"), asFloats(t, matrix.Elementwise[T](op, a, u)), want)
+	}
+	check(t, errors.Join(a.Close(), b.Close(), s.Close(), u.Close()))
+}
+
+func asFloats[T int32 | float32](t *testing.T, e *matrix.Expr[T]) []float32 {
+	t.Helper()
+	return must[[]float32](t)(matrix.Convert[float32](e).Read(background))
+}
+
+func wideOf[T int32 | float32](t *testing.T, e *matrix.Expr[T]) []float64 {
+	t.Helper()
+	return float64s(asFloats(t, e))
+}
+
+// TestSparseSizes evaluates the same expression of matrices that differ in their sizes alone, and not in how many entries they have.
+func TestSparseSizes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for cols := 2; cols < 7; cols++ {
+			s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, cols, []float32{1, 2}, []int32{0, 1}, []int32{0, 1, 2}))
+			near(t, "sum", must[[]float32](t)(matrix.Sum(matrix.AddScalar(s, 1)).Read(background)), []float64{3 + 2*float64(cols)}, 1)
+			near(t, "sorted", must[[]float32](t)(matrix.MaxRows(matrix.SortRows(s)).Read(background)), []float64{1, 2}, 1)
+			check(t, s.Close())
+		}
+	})
+}
+
+// TestSparseNothing has results without entries: no place is in both operands, or a product has no terms.
+func TestSparseNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 2, []float32{1, 2}, []int32{0, 0}, []int32{0, 1, 2}))
+		b := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 2, 2, []float32{3}, []int32{1}, []int32{0, 0, 1}))
+		none := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 2, []float32{}, []int32{}, []int32{0, 0, 0}))
+		for what, e := range map[string]*expr{
+			"elements": matrix.MulElem(a, b), "product": matrix.Mul(a, none), "both": matrix.Add(none, none.Expr().With(matrix.Fill[float32](1, 1, 2))),
+			"turned": matrix.Mul(none, matrix.Transpose(a)), "chain": matrix.Abs(matrix.Mul(matrix.MulElem(a, b), a)),
+		} {
+			same(t, what, must[[]float32](t)(e.Read(background)), make([]float32, 4))
+			same(t, what+" rows", must[[]float32](t)(matrix.SumRows(e).Read(background)), make([]float32, 2))
+			s := must[*sparse](t)(e.Sparse())
+			same(t, what+", sparse", must[[]float32](t)(s.Expr().Read(background)), make([]float32, 4))
+			check(t, errors.Join(s.Append(1, 1, 7), s.Close()))
+		}
+		check(t, errors.Join(a.Close(), b.Close(), none.Close()))
+		nothingLeft(t, dev)
+	})
+}
+
+// TestSparseSampledLarge samples a product whose terms are more than a kernel counts: it is computed whole.
+func TestSparseSampledLarge(t *testing.T) {
+	dev := devtest.Open(t, "cpu")
+	const entries, inner = 125, 40_000_000
+	var index []int32
+	for k := range int32(entries) {
+		index = append(index, k%100)
+	}
+	s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 100, 100, make([]float32, entries), index, append([]int32{0, 100}, slices.Repeat([]int32{entries}, 99)...)))
+	vast := matrix.Mul(matrix.Fill[float32](100, inner, 1), matrix.Fill[float32](inner, 100, 1))
+	check(t, matrix.MulElem(s, vast).Err())
+	check(t, s.Close())
 }
 
 // TestSparseFormats converts every format to every other, and takes transposes as views.

@@ -88,6 +88,9 @@ func stored(op string, n *node) (*sparseCore, error) {
 	if err != nil {
 		return nil, err
 	}
+	if count := n.Args[0].Cols; len(p.Index) != count {
+		return nil, fail(op, ErrSparse, itoa(count), " values for ", itoa(len(p.Index)), " entries: the structure changed after the expression was built")
+	}
 	s := newSparse(n.Dev, n.Type, formatOf(&p), n.Rows, n.Cols)
 	s.index, s.ptr = slices.Clone(p.Index), slices.Clone(p.Ptr)
 	return s.of(op, n.Args[0])

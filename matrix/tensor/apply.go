@@ -10,15 +10,20 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
+// callable refuses what cannot be applied: to a tensor with an error, or no function.
+func callable(op string, err error, none bool) error {
+	if err == nil && none {
+		err = fail(op, gpu.ErrInvalid, "no function")
+	}
+	return err
+}
+
 // Map applies an element-wise function of package matrix, such as matrix.Exp[float32].
 func Map[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Tensor[T]) *Tensor[U] {
 	const op = "Map"
 	a = a.use(op)
-	switch {
-	case a.err != nil:
-		return failed[U](a.err)
-	case f == nil:
-		return failed[U](fail(op, gpu.ErrInvalid, "no function"))
+	if err := callable(op, a.err, f == nil); err != nil {
+		return failed[U](err)
 	}
 	return made(op, f(a.e), a.shape)
 }
@@ -26,16 +31,16 @@ func Map[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Tenso
 // Zip applies an element-wise function of two operands, such as matrix.Add[float32]. Shapes are broadcast: they are aligned at their
 // last dimensions, and dimensions of 1, or that are not there, stretch.
 func Zip[T, U matrix.Elem](f func(a, b matrix.Operand[T]) *matrix.Expr[U], a, b *Tensor[T]) *Tensor[U] {
-	if f == nil {
-		return failed[U](fail("Zip", gpu.ErrInvalid, "no function"))
+	if err := callable("Zip", nil, f == nil); err != nil {
+		return failed[U](err)
 	}
 	return zipped("Zip", func(x []*matrix.Expr[T]) *matrix.Expr[U] { return f(x[0], x[1]) }, a, b)
 }
 
 // Zip3 is [Zip] of three operands, such as matrix.Where[float32].
 func Zip3[T, U matrix.Elem](f func(a, b, c matrix.Operand[T]) *matrix.Expr[U], a, b, c *Tensor[T]) *Tensor[U] {
-	if f == nil {
-		return failed[U](fail("Zip3", gpu.ErrInvalid, "no function"))
+	if err := callable("Zip3", nil, f == nil); err != nil {
+		return failed[U](err)
 	}
 	return zipped("Zip3", func(x []*matrix.Expr[T]) *matrix.Expr[U] { return f(x[0], x[1], x[2]) }, a, b, c)
 }
@@ -121,11 +126,8 @@ func (p place) asMatrix(k int) (rows, cols int, ok bool) {
 func Reduce[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Tensor[T], axes ...int) *Tensor[U] {
 	const op = "Reduce"
 	a = a.use(op)
-	switch {
-	case a.err != nil:
-		return failed[U](a.err)
-	case f == nil:
-		return failed[U](fail(op, gpu.ErrInvalid, "no function"))
+	if err := callable(op, a.err, f == nil); err != nil {
+		return failed[U](err)
 	}
 	if len(axes) == 0 {
 		for i := range a.shape {
@@ -161,11 +163,8 @@ func Reduce[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Te
 func Along[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Tensor[T], axis int) *Tensor[U] {
 	const op = "Along"
 	a = a.use(op)
-	switch {
-	case a.err != nil:
-		return failed[U](a.err)
-	case f == nil:
-		return failed[U](fail(op, gpu.ErrInvalid, "no function"))
+	if err := callable(op, a.err, f == nil); err != nil {
+		return failed[U](err)
 	}
 	list, err := a.axes(op, []int{axis})
 	if err != nil {

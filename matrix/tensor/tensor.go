@@ -65,7 +65,7 @@ func text(shape []int) string {
 
 // product multiplies sizes, which are not negative.
 func product(op string, shape []int) (int, error) {
-	n, empty := 1, slices.Contains(shape, 0)
+	n := 1 // of the dimensions that are not 0
 	if len(shape) > maxRank {
 		return 0, fail(op, gpu.ErrLimit, strconv.Itoa(len(shape)), " dimensions")
 	}
@@ -73,14 +73,12 @@ func product(op string, shape []int) (int, error) {
 		switch {
 		case d < 0:
 			return 0, fail(op, buffer.ErrSize, "negative size ", strconv.Itoa(d))
-		case !empty && d > math.MaxInt32/n:
+		case d > math.MaxInt32/n:
 			return 0, fail(op, gpu.ErrLimit, text(shape), " has more than 2147483647 elements")
 		}
-		if !empty {
-			n *= d
-		}
+		n *= max(d, 1)
 	}
-	if empty {
+	if slices.Contains(shape, 0) {
 		n = 0
 	}
 	return n, nil

@@ -277,6 +277,7 @@ func TestErrors(t *testing.T) {
 		"shape":         {tensor.New[float32](d, 5).Err(), buffer.ErrShape},
 		"negative":      {tensor.New[float32](d, -2, -6).Err(), buffer.ErrSize},
 		"vast":          {tensor.New[float32](d, 1<<30, 1<<30).Err(), gpu.ErrLimit},
+		"vast nothing":  {tensor.New[float32](matrix.Fill[float32](0, 1, 1), 0, 1<<40, 1<<40).Err(), gpu.ErrLimit},
 		"rank":          {tensor.New[float32](d, make([]int, 17)...).Err(), gpu.ErrLimit},
 		"no function":   {tensor.Map[float32, float32](nil, a).Err(), gpu.ErrInvalid},
 		"nil result":    {tensor.Map(func(operand) *expr { return nil }, a).Err(), buffer.ErrNil},

@@ -39,7 +39,7 @@ func memberOf(z *zip.Reader, name string) *zip.File {
 }
 
 // ReadNPZ reads a matrix that SciPy's save_npz wrote: csr, csc or coo, of which duplicates are added up; bsr and dia are
-// [file.ErrType]. Values are of any type that numbers have but complex ones. An array that is larger than 1 GiB is [file.ErrTooLarge].
+// [file.ErrType]. Values are of any type that numbers have but complex ones. An array of more than 2^27 elements is [file.ErrTooLarge].
 func ReadNPZ(r io.ReaderAt, size int64) (*Matrix, error) {
 	const op = "ReadNPZ"
 	if r == nil || size < 0 {
@@ -139,7 +139,7 @@ func arrays(r io.ReaderAt, size int64) (map[string]*list, error) {
 			return nil, err
 		case !slices.Contains([]string{"shape", "data", "indices", "indptr", "row", "col"}, h.Name):
 			continue
-		case h.Size > 1<<30:
+		case h.Size/int64(h.Type.Size()) > maxDim:
 			return nil, malformed("npz", file.ErrTooLarge, "member "+h.Name)
 		}
 		l := &list{}

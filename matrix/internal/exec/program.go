@@ -22,23 +22,24 @@ type Assignment struct {
 // Program is assignments that were planned, with their kernels and temporaries.
 type Program struct {
 	x          *Executor
-	generation uint32 // of the device, that the kernels are for
+	generation uint32 // of the device, that kernels and temporaries are for
 	steps      []recorded
-	pool       []*buffer.Buffer // temporaries, which all assignments use
-	pooled     uint32           // the generation that these are of
+	kernels    map[string]*gpu.Kernel // by their keys
+	pool       []*buffer.Buffer       // temporaries, which all assignments use
+	shared     bool                   // all plans have theirs of the pool
 	closed     bool
 }
 
 // recorded is an assignment as it was planned: it is planned again when an operand lies elsewhere.
 type recorded struct {
 	Assignment
+	plain    bool       // evaluated as any other, since it takes memory for the time
+	plan     *plan.Plan // nil otherwise: yet to be made
 	to       Dense
-	plan     *plan.Plan // nil: evaluated as any other, since it takes memory of the host for the time
 	leaves   []leafAt
 	buffers  []*buffer.Buffer // of the plan's memories
 	operands int              // how many of them are not temporaries
 	numbers  []uint32
-	kernels  []*gpu.Kernel // of the plan's steps
 }
 
 // leafAt is a leaf and the matrix that it was.
@@ -49,50 +50,100 @@ type leafAt struct {
 
 // Record plans assignments and compiles their kernels.
 func (x *Executor) Record(ctx context.Context, list []Assignment) (*Program, error) {
-	p := &Program{x: x}
+	p := &Program{x: x, kernels: map[string]*gpu.Kernel{}}
 	for _, a := range list {
 		p.steps = append(p.steps, recorded{Assignment: a})
 	}
-	return p, x.During(ctx, func(r *Run) error { return p.record(r, nil) })
+	return p, x.During(ctx, p.refresh)
 }
 
-// record plans the assignments that stale names, or all.
-func (p *Program) record(r *Run, stale []int) error {
-	if stale == nil {
+// Run queues the assignments, in one submission where the device's batches allow.
+func (p *Program) Run(ctx context.Context) error {
+	return p.x.During(ctx, func(r *Run) error {
+		if p.closed {
+			return fault.Fail("matrix: Run", fault.ErrClosed, "the program")
+		}
+		if err := p.refresh(r); err != nil {
+			return err
+		}
+		return p.x.dev.Together(func() error { return p.queue(r) })
+	})
+}
+
+// refresh plans the assignments that are not planned for where their operands and destinations are now.
+func (p *Program) refresh(r *Run) error {
+	if p.generation != p.x.generation { // the device came back with nothing
+		if err := p.drop(); err != nil {
+			return err
+		}
+		for i := range p.steps {
+			p.steps[i] = recorded{Assignment: p.steps[i].Assignment}
+		}
 		p.generation = p.x.generation
 	}
 	for i := range p.steps {
-		if stale != nil && !slices.Contains(stale, i) {
-			continue
+		s := &p.steps[i]
+		to, moved, err := s.moved()
+		if err == nil && moved {
+			p.shared = false
+			err = s.record(p, r, to)
 		}
-		if err := p.steps[i].record(r); err != nil {
-			p.steps[i].plan = nil
+		if err != nil {
 			return err
 		}
+	}
+	if p.shared {
+		return nil
 	}
 	return p.share()
 }
 
-func (s *recorded) record(r *Run) error {
-	s.close()
-	to, err := s.To.Current()
-	if err == nil && (to.Rows != s.Node.Rows || to.Cols != s.Node.Cols) {
+// moved returns the destination, and whether the assignment has to be planned.
+func (s *recorded) moved() (to Dense, moved bool, err error) {
+	to, err = s.To.Current()
+	switch {
+	case err != nil:
+	case to.Rows != s.Node.Rows || to.Cols != s.Node.Cols:
 		err = expr.ShapeError("Run", to.Shape(), s.Node.Shape())
+	case to.Buf.ReadOnly():
+		err = expr.Fail("Run", fault.ErrReadOnly, "the memory that the destination wraps")
 	}
-	if err != nil {
-		return err
+	if err != nil || s.plain {
+		return to, false, err
 	}
+	moved = s.plan == nil || !to.same(s.to)
+	for _, l := range s.leaves {
+		d, err := l.of.Current()
+		if err != nil {
+			return to, false, err
+		}
+		moved = moved || !d.same(l.d)
+	}
+	return to, moved, nil
+}
+
+// same reports whether plans see a matrix as another one.
+func (d Dense) same(o Dense) bool {
+	return d.Layout == o.Layout && d.Type == o.Type && (d.Buf == o.Buf || d.Buf.Same(o.Buf))
+}
+
+// record plans the assignment.
+func (s *recorded) record(p *Program, r *Run, to Dense) error {
+	*s = recorded{Assignment: s.Assignment}
+	temps := len(r.temps)
 	made, err := r.planned(to, s.Node)
 	if err != nil {
 		return err
 	}
-	for _, m := range made.Memories {
-		if m.Windowed {
-			return nil // parts come and go
-		}
-	}
-	if len(r.temps) > 0 || len(made.Steps) > 1 && r.overlapped() {
+	windowed := slices.ContainsFunc(made.Memories, func(m plan.Memory) bool { return m.Windowed })
+	if windowed || len(r.temps) > temps || len(made.Steps) > 1 && r.overlapped() {
+		s.plain = true
 		return nil
+	}
+	for _, step := range made.Steps {
+		if err := p.compile(r, step); err != nil {
+			return err
+		}
 	}
 	s.to, s.plan, s.operands = to, made, len(r.buffers)
 	s.buffers, s.numbers = slices.Clone(r.buffers), slices.Clone(r.numbers)
@@ -102,54 +153,50 @@ func (s *recorded) record(r *Run) error {
 			s.leaves = append(s.leaves, leafAt{n.Source.(Source), Dense{op.Layout, op.Type, r.buffers[op.Mem]}})
 		}
 	}
-	for _, step := range made.Steps {
-		var k *gpu.Kernel
-		if step.Launch != nil {
-			if k, err = r.x.compile(r.ctx, step, false); err != nil {
-				return err
-			}
-		}
-		s.kernels = append(s.kernels, k)
-	}
 	return nil
 }
 
-// close drops what belongs to a plan.
-func (s *recorded) close() {
-	for _, k := range s.kernels {
-		_ = k.Close() // never fails
+// compile compiles the kernel of a step, unless it is there.
+func (p *Program) compile(r *Run, s *plan.Step) error {
+	if s.Launch == nil || p.kernels[s.Key] != nil {
+		return nil
 	}
-	*s = recorded{Assignment: s.Assignment, leaves: s.leaves[:0]}
+	k, err := r.x.compile(r.ctx, s, false)
+	if err == nil {
+		p.kernels[s.Key] = k
+	}
+	return err
 }
 
 // share gives the plans their temporaries: each is written before it is read, so all plans use the same ones.
 func (p *Program) share() error {
 	var sizes []int // of the largest, the next one, and so on, of any plan
 	for i := range p.steps {
-		for k, m := range p.steps[i].temporaries() {
+		s := &p.steps[i]
+		for k, m := range s.temporaries() {
 			if k == len(sizes) {
 				sizes = append(sizes, 0)
 			}
-			sizes[k] = max(sizes[k], p.steps[i].plan.Memories[m].Size)
+			sizes[k] = max(sizes[k], s.plan.Memories[m].Size)
 		}
 	}
 	for k, size := range sizes {
-		if k == len(p.pool) {
-			p.pool = append(p.pool, nil)
-		}
-		if p.pool[k] != nil && p.pool[k].Size() >= size && p.pooled == p.x.generation {
+		if k < len(p.pool) && p.pool[k].Size() >= size {
 			continue
 		}
 		b, err := buffer.New(p.x.dev, size)
 		if err != nil {
 			return err
 		}
-		if err := p.pool[k].Close(); err != nil {
+		if k == len(p.pool) {
+			p.pool = append(p.pool, b)
+			continue
+		}
+		b, p.pool[k] = p.pool[k], b
+		if err := b.Close(); err != nil {
 			return err
 		}
-		p.pool[k] = b
 	}
-	p.pooled = p.x.generation
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.plan == nil {
@@ -160,15 +207,15 @@ func (p *Program) share() error {
 			s.buffers[m] = p.pool[k]
 		}
 	}
+	p.shared = true
 	return nil
 }
 
 // temporaries are the numbers of a plan's temporary memories, the largest first.
-func (s *recorded) temporaries() []int {
+func (s *recorded) temporaries() (list []int) {
 	if s.plan == nil {
 		return nil
 	}
-	var list []int
 	for m := s.operands; m < len(s.plan.Memories); m++ {
 		list = append(list, m)
 	}
@@ -176,60 +223,10 @@ func (s *recorded) temporaries() []int {
 	return list
 }
 
-// same reports whether a matrix is another one, as plans see it.
-func (d Dense) same(o Dense) bool {
-	return d.Layout == o.Layout && d.Type == o.Type && (d.Buf == o.Buf || d.Buf.Same(o.Buf))
-}
-
-// stale returns the assignments whose operands or destinations lie elsewhere now.
-func (p *Program) stale() (list []int, err error) {
-	for i := range p.steps {
-		s := &p.steps[i]
-		to, err := s.To.Current()
-		if err != nil {
-			return nil, err
-		}
-		moved := s.plan != nil && !to.same(s.to)
-		for _, l := range s.leaves {
-			d, err := l.of.Current()
-			if err != nil {
-				return nil, err
-			}
-			moved = moved || !d.same(l.d)
-		}
-		if moved {
-			list = append(list, i)
-		}
-	}
-	return list, nil
-}
-
-// Run queues the assignments, in one submission where the device's batches allow.
-func (p *Program) Run(ctx context.Context) error {
-	return p.x.During(ctx, func(r *Run) error {
-		if p.closed {
-			return fault.Fail("matrix: Run", fault.ErrClosed, "the program")
-		}
-		if p.generation != p.x.generation {
-			if err := p.record(r, nil); err != nil {
-				return err
-			}
-		}
-		stale, err := p.stale()
-		if err == nil && len(stale) > 0 {
-			err = p.record(r, stale)
-		}
-		if err != nil {
-			return err
-		}
-		return p.x.dev.Together(func() error { return p.queue(r) })
-	})
-}
-
 func (p *Program) queue(r *Run) error {
 	for i := range p.steps {
 		s := &p.steps[i]
-		if s.plan == nil {
+		if s.plain {
 			to, err := s.To.Current()
 			if err == nil {
 				err = r.Assign(to, s.Node)
@@ -242,13 +239,23 @@ func (p *Program) queue(r *Run) error {
 		r.known = s.plan.Memories
 		r.buffers = append(r.buffers[:0], s.buffers...)
 		r.numbers = append(r.numbers[:0], s.numbers...)
-		for k, step := range s.plan.Steps {
-			if err := r.launch(step, s.kernels[k]); err != nil {
+		for _, step := range s.plan.Steps {
+			if err := r.launch(step, p.kernels[step.Key]); err != nil {
+				s.refused()
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// refused tells the leaves that the evaluation failed.
+func (s *recorded) refused() {
+	for _, l := range s.leaves {
+		if of, ok := l.of.(Refusable); ok {
+			of.Refused()
+		}
+	}
 }
 
 // Close drops kernels and temporaries. What is queued still uses them.
@@ -257,16 +264,21 @@ func (p *Program) Close() error {
 		return err
 	}
 	defer p.x.turn.Give()
-	for i := range p.steps {
-		p.steps[i].close()
-	}
 	p.steps, p.closed = nil, true
+	return p.drop()
+}
+
+func (p *Program) drop() error {
+	for _, k := range p.kernels {
+		_ = k.Close() // never fails
+	}
+	clear(p.kernels)
 	var first error
 	for _, b := range p.pool {
 		if err := b.Close(); err != nil && first == nil {
 			first = err
 		}
 	}
-	p.pool = nil
+	p.pool, p.shared = nil, false
 	return first
 }

@@ -64,7 +64,7 @@ func (r *Run) refused() {
 func (r *Run) prepared(p *plan.Plan) error {
 	first := slices.IndexFunc(p.Steps, func(s *plan.Step) bool { return s.To.Mem == 0 })
 	for _, s := range p.Steps[first+1:] {
-		if first < 0 || s.Launch == nil || s.Sooner != nil || r.x.kernels.Get(s.Key) != nil {
+		if s.Launch == nil || s.Sooner != nil || r.x.kernels.Get(s.Key) != nil {
 			continue
 		}
 		if _, err := r.x.kernel(r.ctx, s); err != nil {
@@ -315,7 +315,7 @@ func (r *Run) node(n *expr.Node) error {
 	if n.Kind == expr.Factor {
 		t.put(int(n.Routine), n.Form.Bits(), int(n.Value))
 	}
-	if n.Kind == expr.Index || n.Kind == expr.Reshape {
+	if n.Kind == expr.Index || n.Kind == expr.Reshape || n.Kind == expr.Sparse {
 		t.put(n.Rows, n.Cols)
 	}
 	if n.Kind == expr.Reduce || n.Kind == expr.Index {
@@ -332,7 +332,7 @@ func (r *Run) node(n *expr.Node) error {
 
 // Lister is a [Source] of int32 that the host has and that the device is to have during the evaluation.
 type Lister interface {
-	// List returns the numbers, after Current; nil where the device has them.
+	// List returns the numbers, after Current; none where the device has them.
 	List() []int32
 }
 
@@ -340,7 +340,7 @@ type Lister interface {
 func (r *Run) leaf(n *expr.Node) error {
 	d, err := n.Source.(Source).Current()
 	if l, ok := n.Source.(Lister); ok && err == nil {
-		if list := l.List(); list != nil {
+		if list := l.List(); len(list) > 0 {
 			d, err = r.upload(list)
 		}
 	}

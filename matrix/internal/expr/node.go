@@ -178,7 +178,7 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		return Failed(err)
 	}
 	if n.sparse() {
-		return cmp.Or(n.sparser(op), n)
+		return cmp.Or(n.ofStored(op), n)
 	}
 	return n
 }

@@ -31,12 +31,14 @@ type Entries interface {
 	Rows() []*Node
 }
 
-// NewSparse builds a sparse matrix: of values, a row with one for each of the entries.
+// NewSparse builds a sparse matrix: of values, a row with one for each of the entries. If there are more or fewer entries when it is
+// evaluated, that is an error.
 func NewSparse(dev *gpu.Device, rows, cols int, at Entries, values *Node) *Node {
 	if values.Err != nil {
 		return values
 	}
 	i, j := at.Places()
+	i, j = i.sized(values.Cols), j.sized(values.Cols)
 	return &Node{Kind: Sparse, Type: values.Type, Rows: rows, Cols: cols, Dev: dev, Source: at, Args: []*Node{values, i, j}}
 }
 
@@ -148,13 +150,13 @@ func (n *Node) sparseBoth(op string, a, b *Node) *Node {
 	default:
 		return nil
 	}
+	if a.Source == b.Source { // nothing to be found
+		return a.with(NewMap(op, n.Op, a.Args[0], b.Args[0]))
+	}
 	at := a.Source.(Entries)
 	all, err := patterns(a, b)
 	if err != nil {
 		return Failed(err)
-	}
-	if a.Source == b.Source { // nothing to be found
-		return a.with(NewMap(op, n.Op, a.Args[0], b.Args[0]))
 	}
 	p, fromA, fromB := find(all[0], all[1])
 	to := at.Derive(p, b.Source.(Entries))
@@ -170,9 +172,9 @@ func picked(op string, row, places *Node) *Node {
 // sampled are the elements of a dense matrix where the sparse one has entries.
 func (n *Node) sampled(op string, a *Node) *Node {
 	entries := n.Args[0].Cols
-	i, j := n.Source.(Entries).Places()
-	i, j = i.sized(entries), j.sized(entries)
-	if a.Kind == Product && a.Rows == n.Rows && a.Cols == n.Cols && entries < n.Rows*n.Cols/sampledWorth {
+	i, j := n.Args[1], n.Args[2]
+	if a.Kind == Product && a.Rows == n.Rows && a.Cols == n.Cols && entries < n.Rows*n.Cols/sampledWorth &&
+		CheckVirtual(op, entries, a.Args[0].Cols) == nil {
 		return a.sampledProduct(op, i, j)
 	}
 	if a.Rows == 1 {
@@ -195,11 +197,18 @@ func (n *Node) sampledProduct(op string, i, j *Node) *Node {
 	return NewTranspose(op, NewReduction(op, fuse.ReduceSum, fuse.AxisRows, 0, NewMap(op, fuse.OpMul, left, right)))
 }
 
-// sized is a node of words that are one for each entry.
-func (n *Node) sized(cols int) *Node {
+// sized is a node of words of which there must be that many.
+func (n *Node) sized(count int) *Node {
 	c := *n
-	c.Kind, c.Rows, c.Cols = Leaf, 1, cols
+	c.Kind, c.Rows, c.Cols = Leaf, 1, count
 	return &c
+}
+
+// rowWords are the words of a sparse node's rows, or of those of its transpose, with one of the first kind for each entry.
+func (n *Node) rowWords(at Entries) []*Node {
+	words := at.Rows()
+	words[0] = words[0].sized(n.Args[0].Cols)
+	return words
 }
 
 // sparseProduct builds a product of which a factor is sparse, or nil. It is sparse if both are.
@@ -209,10 +218,10 @@ func (n *Node) sparseProduct(op string) *Node {
 	case a.Kind == Sparse && b.Kind == Sparse:
 		return n.sparseTimesSparse(op, a, b)
 	case a.Kind == Sparse:
-		return rowsTimes(op, n.Dev, a.Rows, a.Source.(Entries).Rows(), a.Args[0], b)
+		return rowsTimes(op, n.Dev, a.Rows, a.rowWords(a.Source.(Entries)), a.Args[0], b)
 	case b.Kind == Sparse: // the transpose of the product of the transposes
-		c := b.Source.(Entries).T()
-		return NewTranspose(op, rowsTimes(op, n.Dev, b.Cols, c.Rows(), b.Args[0], NewTranspose(op, a)))
+		words := b.rowWords(b.Source.(Entries).T())
+		return NewTranspose(op, rowsTimes(op, n.Dev, b.Cols, words, b.Args[0], NewTranspose(op, a)))
 	}
 	return nil
 }
@@ -297,8 +306,8 @@ func (n *Node) sparse() bool {
 	return slices.ContainsFunc(n.Args, func(a *Node) bool { return a.Kind == Sparse })
 }
 
-// sparser is the node in the way that spares what is not stored, nil if there is none.
-func (n *Node) sparser(op string) *Node {
+// ofStored is a node of sparse operands that is computed of their stored values, nil if there is none.
+func (n *Node) ofStored(op string) *Node {
 	switch n.Kind {
 	case Map:
 		return n.sparseMap(op)

@@ -158,10 +158,11 @@ func (p *planner) materialise(n *expr.Node) Operand {
 	if n.Kind == expr.Leaf {
 		return p.operand(n)
 	}
-	op, ok := p.temps[n]
-	if !ok && n.Kind == expr.Reshape {
+	if n.Kind == expr.Reshape {
 		return p.reshaped(n.Rows, n.Cols, n.Args[0])
-	} else if !ok {
+	}
+	op, ok := p.temps[n]
+	if !ok {
 		op = p.newTemp(n.Type, n.Rows, n.Cols)
 		p.evaluate(op, n)
 		p.temps[n] = op
@@ -221,9 +222,15 @@ func (p *planner) reshape(dst Operand, n *expr.Node) {
 	p.evaluate(dst, n)
 }
 
-// reshaped is what n is computed to, in another shape: a temporary without gaps, which n is no matrix of.
+// reshaped is what n is computed to, in another shape. A matrix with gaps, or by columns, which a rewritten expression may have in
+// the place of what was computed, is copied.
 func (p *planner) reshaped(rows, cols int, n *expr.Node) Operand {
 	op := p.materialise(n)
+	if op.ColMajor || !op.Contiguous() {
+		c := p.newTemp(op.Type, op.Rows, op.Cols)
+		p.evaluate(c, p.leaf(op))
+		op = c
+	}
 	op.Layout = expr.Layout{Rows: rows, Cols: cols, Offset: op.Offset, Stride: cols}
 	return op
 }
