@@ -62,14 +62,20 @@ func words(t testing.TB, b *gpu.Buffer, n int) []uint32 {
 	return out
 }
 
+// adder is a kernel of the test's and zeros for it to add to.
+func adder(t *testing.T, dev *gpu.Device) (*gpu.Kernel, *gpu.Buffer) {
+	t.Helper()
+	k, err := dev.Kernel(t.Context(), addKernel())
+	check(t, err)
+	b, err := dev.NewBuffer(400)
+	check(t, errors.Join(err, b.Clear(0, b.Size())))
+	return k, b
+}
+
 // TestTogether queues more commands than a batch holds by itself: they are one submission, and errors leave nothing behind.
 func TestTogether(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		k, err := dev.Kernel(t.Context(), addKernel())
-		check(t, err)
-		b, err := dev.NewBuffer(400)
-		check(t, err)
-		check(t, b.Clear(0, b.Size()))
+		k, b := adder(t, dev)
 		check(t, dev.Sync(t.Context()))
 		start := dev.Stats().Submissions
 		check(t, dev.Together(func() error {
@@ -103,11 +109,7 @@ func TestTogether(t *testing.T) {
 
 func TestKernelOfTheUsers(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		k, err := dev.Kernel(t.Context(), addKernel())
-		check(t, err)
-		b, err := dev.NewBuffer(400)
-		check(t, err)
-		check(t, b.Clear(0, b.Size()))
+		k, b := adder(t, dev)
 		for i := range 1000 {
 			check(t, k.Dispatch([3]uint32{2, 1, 1}, params(uint32(i), 100, 0, 0), gpu.Arg{Buffer: b}))
 		}

@@ -74,6 +74,16 @@ var some = []tensor{
 	{"mask", dtype.Bool8, []int64{3}, []byte{1, 0, 1}},
 }
 
+// fileOf is a new file.
+func fileOf(t *testing.T, dir, name, data string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func slurp(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,13 +12,7 @@ import (
 // TestSparseFiles evaluates with sparse matrices of both kinds of files, and writes results to all of them.
 func TestSparseFiles(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, data string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	put := func(name, data string) string { return fileOf(t, dir, name, data) }
 	at := func(name string) string { return filepath.Join(dir, name) }
 	s := put("s.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n2 3 2.5\n3 1 -1\n3 3 4\n")
 	x := put("x.csv", "1,2\n3,4\n5,6\n")

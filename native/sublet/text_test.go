@@ -97,13 +97,7 @@ func TestStatements(t *testing.T) {
 // TestCSV reads and writes lines of numbers.
 func TestCSV(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, data string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	put := func(name, data string) string { return fileOf(t, dir, name, data) }
 	a := put("a.csv", "\ufeff1, 2.5,-3e-2\r\n\"4\",nan,-inf\n")
 	out := filepath.Join(dir, "out.CSV")
 	must(t, "eval", "A", "-i", "A="+a, "-o", out, "--driver", "cpu")
