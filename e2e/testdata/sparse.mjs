@@ -78,6 +78,19 @@ export const tests = {
     }
   }),
 
+  sparseVast: onBoth(async (gpu) => {
+    const n = 1 << 20, offsets = new Int32Array(n + 1).fill(3);
+    offsets.set([0, 1, 2]);
+    const s = gpu.sparse(n, n, {format: 'csr', values: [1, 2, 3], indices: [n - 1, 5, 0], offsets});
+    const g = await s.matmul(s.T).sparse(), sum = await s.add(g).mul(2).sparse();
+    check(g.nnz === 3 && sum.nnz === 6 && sum.rows === n, `${g.nnz} and ${sum.nnz} entries`);
+    same([await s.sum().value(), await sum.sum().value()], [6, 2 * (6 + 1 + 4 + 9)], 'sums');
+    const rows = await s.matmul(gpu.ones(n, 1)).read();
+    same(rows.slice(0, 4), [1, 2, 3, 0], 'rows');
+    await fails('ErrLimit', 'all elements', () => s.toDense().read());
+    for (const m of [s, g, sum]) m.close();
+  }),
+
   sparseGrowsAndIsSliced: onBoth(async (gpu) => {
     const s = gpu.sparse(3, 40, {format: 'csc', values: [], indices: [], offsets: new Int32Array(41), dtype: 'float32'});
     const want = new Float32Array(120);

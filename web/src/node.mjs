@@ -39,6 +39,8 @@ export class Node {
     this.func = null;
     /** @type {Node[] | null} */
     this.args = null;
+    /** Whether a sparse matrix is part of it, so that it may have any number of elements: how many, Go knows. */
+    this.sparse = (a?.sparse || b?.sparse || c?.sparse) ?? false;
     // The encoder's.
     this.mark = 0;
     this.value = 0;
@@ -48,17 +50,18 @@ export class Node {
 /** The most elements of a matrix, and the longest dimension. */
 export const MAX_ELEMENTS = 0xffffffff;
 
-/** @param {string} where @param {unknown} rows @param {unknown} cols */
-export function checkDims(where, rows, cols) {
+/** @param {string} where @param {unknown} rows @param {unknown} cols @param {boolean} [sparse] */
+export function checkDims(where, rows, cols, sparse = false) {
   for (const n of [rows, cols]) {
     if (typeof n !== 'number' || !Number.isInteger(n)) throw failure('ErrInvalid', where, `${show(n)} is no dimension`);
     if (n < 0) throw failure('ErrSize', where, `negative dimension ${n}`);
   }
-  checkElements(where, /** @type {number} */ (rows), /** @type {number} */ (cols));
+  checkElements(where, /** @type {number} */ (rows), /** @type {number} */ (cols), sparse);
 }
 
-/** @param {string} where @param {number} rows @param {number} cols */
-function checkElements(where, rows, cols) {
+/** @param {string} where @param {number} rows @param {number} cols @param {boolean} sparse */
+function checkElements(where, rows, cols, sparse) {
+  if (sparse) return;
   if (rows > MAX_ELEMENTS || cols > MAX_ELEMENTS || rows * cols > MAX_ELEMENTS) {
     throw failure('ErrLimit', where, `${rows}x${cols} has more than ${MAX_ELEMENTS} elements`);
   }
@@ -97,7 +100,7 @@ export function binary(where, op, a, b) {
   checkType(where, op, a.type);
   const rows = stretch(a.rows, b.rows), cols = stretch(a.cols, b.cols);
   if (rows < 0 || cols < 0) throw shapeError(where, a, b);
-  checkElements(where, rows, cols);
+  checkElements(where, rows, cols, a.sparse || b.sparse);
   return new Node(op, a.type, rows, cols, a, b);
 }
 
@@ -111,7 +114,7 @@ function broadcast(where, nodes) {
     rows = r;
     cols = c;
   }
-  checkElements(where, rows, cols);
+  checkElements(where, rows, cols, nodes.some((n) => n.sparse));
   return {rows, cols};
 }
 
@@ -148,7 +151,7 @@ export function power(where, x, power) {
 export function product(where, a, b) {
   sameType(where, a.type, b.type);
   if (a.cols !== b.rows) throw shapeError(where, a, b);
-  checkElements(where, a.rows, b.cols);
+  checkElements(where, a.rows, b.cols, a.sparse || b.sparse);
   return new Node(Op.MatMul, a.type, a.rows, b.cols, a, b);
 }
 

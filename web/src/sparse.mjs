@@ -131,7 +131,7 @@ function exactly(where, have, need, what) {
 
 /** @param {Session} session @param {string} where @param {any} rows @param {any} cols @param {unknown} parts @param {boolean} wrapped */
 export function makeSparse(session, where, rows, cols, parts, wrapped) {
-  checkDims(where, rows, cols);
+  checkDims(where, rows, cols, true);
   if (rows > MAX || cols > MAX) throw failure('ErrLimit', where, `${rows}x${cols}`);
   if (parts === undefined) throw failure('ErrNil', where, 'no values');
   const o = read(where, parts, ['format', 'values', 'indices', 'offsets', 'dtype', 'release']);
@@ -227,6 +227,7 @@ useSparse((where, session, node, options) => evaluated(where, session, node, opt
 /** What stands for a sparse matrix in expressions. @param {Held} held @param {DType} type @param {number} rows @param {number} cols */
 function leafOf(held, type, rows, cols) {
   const leaf = new Node(Op.Leaf, type, rows, cols);
+  leaf.sparse = true;
   leaf.memory = /** @type {Memory} */ (held); // of which it needs nothing else
   return leaf;
 }

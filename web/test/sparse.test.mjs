@@ -84,6 +84,15 @@ test('sparse matrices in expressions', () => {
   for (const run of [() => s.matmul(y), () => s.toDense(), () => s.columnSlice(0, 1), () => s.append(2, 3, 1), () => s.values(), () => s.touch(), () => s.T]) fails('ErrClosed', run);
 });
 
+test('sparse matrices of any size', () => {
+  const {gpu} = newGpu(), n = 2 ** 22, empty = {format: 'csr', values: [], indices: [], offsets: new Int32Array(n + 1), dtype: 'float32'};
+  const s = gpu.sparse(n, n, empty);
+  for (const e of [s.T, s.mul(2), s.add(s), s.matmul(s.T), s.abs().matmul(s)]) assert.deepEqual(e.shape, [n, n]);
+  assert.deepEqual([s.sum({axis: 0}).shape, s.matmul(gpu.ones(n, 1)).shape], [[1, n], [n, 1]]);
+  fails('ErrLimit', () => gpu.zeros(n, n));
+  fails('ErrLimit', () => gpu.ones(n, 1).add(gpu.ones(1, n)));
+});
+
 test('sparse results', async () => {
   const {gpu, sent} = newGpu();
   const s = gpu.sparse(3, 4, parts.csc);
