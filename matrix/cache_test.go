@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -16,7 +15,10 @@ import (
 func TestKernelsOfSizes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rounds := 1000
-		if !devtest.Long() && dev.Info().Driver != "cpu" {
+		switch {
+		case few:
+			rounds = 20
+		case some && dev.Info().Driver != "cpu":
 			rounds = 100
 		}
 		for what, c := range map[string]struct {
