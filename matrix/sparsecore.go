@@ -37,7 +37,7 @@ type sparseCore struct {
 	tail  []byte     // values the device does not have
 	sent  int        // indices it has
 	torn  bool       // work on the structure there failed: it is sent again, whole
-	made  []madeOf   // what an expression derived it of: it has no values then, and its structure is in its tables alone
+	made  []madeOf   // the operands of the expression that made it: such a matrix has no values, and its structure is in its tables alone
 
 	err     error // a view that could not be made
 	closed  bool

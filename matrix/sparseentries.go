@@ -91,13 +91,13 @@ func (e entries) Derive(p pattern.Pattern, others ...expr.Entries) expr.Entries 
 	return entries{of: s}
 }
 
-// madeOf is a matrix that another was derived of, as it was then.
+// madeOf is an operand of the expression that made a matrix, and how often its structure had changed by then.
 type madeOf struct {
 	of      *sparseCore
 	changes uint32
 }
 
-// current refuses a derived matrix of which the structure would be another now.
+// current refuses a matrix that an expression made, if the structure of an operand has changed since.
 func (s *sparseCore) current(op string) error {
 	for _, m := range s.made {
 		if err := m.of.usable(op); err != nil {
@@ -149,8 +149,8 @@ const (
 type table struct {
 	changes, uploads, generation uint32 // of the structure, of what is sent again, and of the device, when it was made
 
-	lists [4][]int32    // of what an expression derived, which is on the device during evaluations alone
-	parts [4]exec.Dense // of others
+	lists [4][]int32    // of a matrix that an expression makes: they are on the device during evaluations only
+	parts [4]exec.Dense // of any other matrix
 	own   []*buffer.Buffer
 }
 

@@ -129,7 +129,7 @@ func ordered(op string, n *node, byRows bool) (*node, pattern.Pattern, error) {
 	return expr.NewSparse(n.Dev, n.Rows, n.Cols, to, values), p, nil
 }
 
-// filled is a sparse node without the columns that have no entries, whose numbers are left.
+// filled is a sparse node without its empty columns, and the numbers of the columns that are left.
 func filled(op string, n *node) (ids []int32, some *node, err error) {
 	n, p, err := ordered(op, n, false)
 	if err != nil {

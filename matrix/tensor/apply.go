@@ -10,7 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// callable refuses what cannot be applied: to a tensor with an error, or no function.
+// callable returns the operand's error, or one that says that there is no function.
 func callable(op string, err error, none bool) error {
 	if err == nil && none {
 		err = fail(op, gpu.ErrInvalid, "no function")
@@ -81,7 +81,8 @@ func zipped[T, U matrix.Elem](op string, f func([]*matrix.Expr[T]) *matrix.Expr[
 	return made(op, e, shape)
 }
 
-// split finds the dimension from which on the others are columns, such that most operands are matrices of rows and columns that stretch.
+// split finds where to divide the dimensions into rows and columns, so that as many operands as possible are plain matrices, of which rows
+// or columns may be stretched. It also returns where the elements of each operand are.
 func split[T matrix.Elem](shape []int, args []*Tensor[T]) (best int, places []place) {
 	for _, a := range args {
 		places = append(places, a.placed(shape))

@@ -202,7 +202,7 @@ function packBlocks(elements, cols, rows) {
   return {values: elements.subarray(0, indices.length * rows), indices};
 }
 
-/** The format of a result, any without one. */
+/** In place of a format: the one that the result has. */
 const ANY = 255;
 
 /**

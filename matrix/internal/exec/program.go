@@ -33,8 +33,8 @@ type Program struct {
 // recorded is an assignment as it was planned: it is planned again when an operand lies elsewhere.
 type recorded struct {
 	Assignment
-	plain    bool       // evaluated as any other, since it takes memory for the time
-	plan     *plan.Plan // nil otherwise: yet to be made
+	plain    bool       // it is evaluated anew in every run: it needs memory that lasts no longer
+	plan     *plan.Plan // nil: yet to be made, unless it is plain
 	to       Dense
 	leaves   []leafAt
 	buffers  []*buffer.Buffer // of the plan's memories

@@ -111,7 +111,7 @@ func (b *Bridge) sparseEval(a []uint32) {
 	b.Settle(a[0], itoa(int(s.Format()))+" "+itoa(len(index)), nil)
 }
 
-// anyFormat says that the format is what it becomes.
+// anyFormat leaves the result in the format that it has.
 const anyFormat = 255
 
 // sized stops unless m has a size: what a page assigns to is never resized.
