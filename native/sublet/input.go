@@ -38,9 +38,10 @@ func (in *input) Read(b []byte) (int, error) {
 	if st, err := in.Stat(); err != nil || st.Mode().IsRegular() {
 		return in.File.Read(b)
 	}
+	file := in.File // a call that is left behind must not see it replaced
 	got, err := await(in.ctx, func() ([]byte, error) {
 		own := make([]byte, min(len(b), 1<<16))
-		n, err := in.File.Read(own)
+		n, err := file.Read(own)
 		return own[:n], err
 	})
 	return copy(b, got), err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -24,7 +25,7 @@ func ReadMTX(r io.Reader) (*Matrix, error) {
 	if r == nil {
 		return nil, fault.Fail("sparse: ReadMTX", fault.ErrInvalid, "no input")
 	}
-	s := &scanner{r: bufio.NewReaderSize(r, 1<<16)}
+	s := &scanner{r: bufio.NewReaderSize(stream.Checked{Reader: r}, 1<<16)}
 	k, err := s.banner()
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func formatOf(r io.ReaderAt, size int64) (string, error) {
 	case "csr", "csc", "coo":
 		return name, nil
 	case "bsr", "dia":
-		return "", malformed("npz", file.ErrType, "format "+name)
+		return "", malformed("npz", file.ErrType, "SciPy's format "+name+"; csr, csc and coo are read")
 	}
 	return "", malformed("npz", file.ErrFormat, "format "+strconv.Quote(cut(name)))
 }

@@ -113,14 +113,21 @@ func TestReadMTXHostile(t *testing.T) {
 	if _, err := sparse.ReadMTX(io.MultiReader(strings.NewReader(banner+"array"), failing{mine})); !errors.Is(err, mine) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := sparse.ReadMTX(nil); !errors.Is(err, fault.ErrInvalid) {
-		t.Errorf("error %v", err)
+	for _, r := range []io.Reader{nil, impossible(-1), impossible(1 << 20)} {
+		if _, err := sparse.ReadMTX(r); !errors.Is(err, fault.ErrInvalid) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// impossible is how many bytes it says that it has read.
+type impossible int
+
+func (n impossible) Read([]byte) (int, error) { return int(n), nil }
 
 // random is a matrix by rows or by columns.
 func random(rng *rand.Rand, byRows bool) *sparse.Matrix {

@@ -104,16 +104,25 @@ func (s *Source) stop(err error) error {
 	return s.Stop(s.Pos, err)
 }
 
+// Checked is a reader that gives an error in place of a count that there cannot be.
+type Checked struct{ io.Reader }
+
+// Read implements [io.Reader].
+func (c Checked) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if n < 0 || n > len(p) {
+		return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
+	}
+	return n, err
+}
+
 // input is a source's reader, which counts. It reads at least a byte or returns an error, whatever the reader does.
 type input Source
 
 // Read is an io.Reader's.
 func (s *input) Read(p []byte) (int, error) {
 	for range 100 {
-		n, err := s.in.Read(p)
-		if n < 0 || n > len(p) {
-			return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
-		}
+		n, err := Checked{s.in}.Read(p)
 		s.Pos += int64(n)
 		switch {
 		case n > 0 && errors.Is(err, io.EOF): // it comes again
