@@ -210,9 +210,10 @@ func meet(w numbers, shape []int, x, y int) {
 	tangent := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
 	cosine := 1 / math.Hypot(1, tangent)
 	sine := cosine * tangent
+	tau := sine / (1 + cosine)
 	for j := range cols {
 		u, v := w.at(a+j), w.at(b+j)
-		w.set(a+j, cosine*u-sine*v)
-		w.set(b+j, sine*u+cosine*v)
+		w.set(a+j, u-sine*(v+tau*u))
+		w.set(b+j, v+sine*(u-tau*v))
 	}
 }

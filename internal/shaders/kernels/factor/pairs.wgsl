@@ -61,11 +61,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   // A step of Newton's takes out what sqrt and division are off, which would add up over thousands of rotations.
   let cosine = guess * (1.5 - 0.5 * guess * guess * (1.0 + tangent * tangent));
   let sine = cosine * tangent;
+  // Rutishauser's form adds corrections: of small angles the cosine is rounded to 1, and the rows would grow.
+  let tau = sine / (1.0 + cosine);
   let all = (s.cols + 3u) >> 2u;
   for (var j = 0u; j < all; j++) {
-    let u = cosine * w[a + j] - sine * w[b + j];
-    let v = sine * w[a + j] + cosine * w[b + j];
-    w[a + j] = u;
-    w[b + j] = v;
+    let u = w[a + j];
+    let v = w[b + j];
+    w[a + j] = u - sine * (v + tau * u);
+    w[b + j] = v + sine * (u - tau * v);
   }
 }

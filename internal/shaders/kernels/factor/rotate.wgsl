@@ -57,11 +57,13 @@ fn meet(x: u32, y: u32, local: u32) {
     // A step of Newton's takes out what sqrt and division are off, which would add up over thousands of rotations.
     let cosine = guess * (1.5 - 0.5 * guess * guess * (1.0 + tangent * tangent));
     let sine = cosine * tangent;
+    // Rutishauser's form adds corrections: of small angles the cosine is rounded to 1, and the rows would grow.
+    let tau = sine / (1.0 + cosine);
     for (var j = local; j < s.cols; j += SIZE) {
-      let u = cosine * w[a + j] - sine * w[b + j];
-      let v = sine * w[a + j] + cosine * w[b + j];
-      w[a + j] = u;
-      w[b + j] = v;
+      let u = w[a + j];
+      let v = w[b + j];
+      w[a + j] = u - sine * (v + tau * u);
+      w[b + j] = v + sine * (u - tau * v);
     }
   }
   storageBarrier();
