@@ -42,11 +42,17 @@ func TestGraph(t *testing.T) {
 	chrome.Build(t, "./matrix/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
-// TestMatrix leaves the oracle to long tests: it computes natively what it does here.
-func TestMatrix(t *testing.T) {
+// The tests of matrices leave the oracle to long tests: it computes natively what it does here.
+
+func TestMatrix(t *testing.T) { runOnBrowser(t, "./matrix") }
+func TestTensor(t *testing.T) { runOnBrowser(t, "./matrix/tensor") }
+func TestNN(t *testing.T)     { runOnBrowser(t, "./matrix/nn") }
+
+func runOnBrowser(t *testing.T, dir string) {
+	t.Helper()
 	o := chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 10 * time.Minute}
 	if !devtest.Long() {
 		o.Env = map[string]string{"SUBLET_TEST_DRIVERS": "browser"}
 	}
-	chrome.Build(t, "./matrix").Run(t, o)
+	chrome.Build(t, dir).Run(t, o)
 }

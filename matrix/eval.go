@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
@@ -174,8 +175,8 @@ var textHints = map[string]string{
 	"~": ": !A works on 0 and 1, bitnot(A) on bits",
 	"<": ": shiftleft(A, B) shifts bits",
 	">": ": shiftright(A, B) shifts bits",
-	"=": ": A == B compares; only EvalAll takes statements",
-	";": ": only EvalAll takes several statements",
+	"=": ": A == B compares, and NAME = names a whole statement",
+	";": ": a statement ends before it, if the text may have several",
 	"'": ": T(A) or A.T is the transpose",
 }
 
@@ -269,6 +270,9 @@ func (e *evaluator) combine(start int, operator, function string, x, y *node) *n
 		if function == "matmul" && (isNumber(x) || isNumber(y)) {
 			function = "multiply"
 		}
+		if single := x.Rows*x.Cols == 1 || y.Rows*y.Cols == 1; function == "matmul" && single && x.Cols != y.Rows && firstFailed([]*node{x, y}, nil) == nil {
+			return e.fail(start, buffer.ErrShape, x.Shape().String(), " by ", y.Shape().String(), "; A % B multiplies by a single element")
+		}
 		return e.apply(start, function, x, y)
 	}
 	v := x.Value
@@ -297,7 +301,7 @@ func isNumber(n *node) bool {
 // unary reads an operand with the operators before and the transposes after it.
 func (e *evaluator) unary(depth int) *node {
 	if depth > maxNest {
-		return e.malformed("nested too deeply")
+		return e.malformed("more than ", itoa(maxNest), " operations on top of each other")
 	}
 	start := e.next
 	switch {

@@ -64,7 +64,11 @@ func (e *evaluator) form(at int, name string, f textForm, args []*node) *node {
 		free := f.make == nil && i == f.numbers-1
 		whole, ok := wholeNumber(a)
 		if !ok && (!free || !isNumber(a)) {
-			return e.fail(at, ErrSyntax, name, " takes a whole number as its argument ", itoa(f.operands+i+1))
+			kind := " takes a whole number as its argument "
+			if free {
+				kind = " takes a number as its argument "
+			}
+			return e.fail(at, ErrSyntax, name, kind, itoa(f.operands+i+1))
 		}
 		numbers[i] = whole
 	}
@@ -162,9 +166,11 @@ type span struct{ first, step, count int }
 
 // indexed reads the rest of brackets behind an operand, of which the first one was read.
 func (e *evaluator) indexed(start int, x *node, depth int) *node {
+	what := "row "
 	rows, problem := e.selection(x.Rows, depth)
 	cols := span{0, 1, x.Cols}
 	if problem == "" && e.accept(',') {
+		what = "column "
 		cols, problem = e.selection(x.Cols, depth)
 	}
 	switch {
@@ -179,7 +185,7 @@ func (e *evaluator) indexed(start int, x *node, depth int) *node {
 	case problem == notWhole:
 		return e.fail(start, ErrSyntax, "between brackets stand whole numbers; takerows(A, ROWS) takes a matrix of them")
 	case problem != "":
-		return e.fail(start, buffer.ErrIndex, problem, " of ", x.Shape().String())
+		return e.fail(start, buffer.ErrIndex, what, problem, " of ", x.Shape().String())
 	}
 	n := spread(x.Typed(e.t), rows, cols)
 	if n.Err != nil {

@@ -581,6 +581,18 @@ func textShaping(name string) int {
 		return 70
 	case "addtoelements":
 		return 71
+	case "transposestack":
+		return 72
+	case "symmetriclower":
+		return 73
+	case "symmetricupper":
+		return 74
+	case "countunique":
+		return 75
+	case "unique":
+		return 76
+	case "uniquecounts":
+		return 77
 	}
 	return -1
 }
@@ -864,6 +876,12 @@ var textNames = [...]string{
 	"searchsorted",
 	"putelements",
 	"addtoelements",
+	"transposestack",
+	"symmetriclower",
+	"symmetricupper",
+	"countunique",
+	"unique",
+	"uniquecounts",
 	"softmax",
 	"softmaxcols",
 	"softmaxall",
@@ -949,6 +967,12 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).searchSorted,
 	(*shaping).putElements,
 	(*shaping).addToElements,
+	(*shaping).transposeStack,
+	(*shaping).symmetricLower,
+	(*shaping).symmetricUpper,
+	(*shaping).countUnique,
+	(*shaping).unique,
+	(*shaping).uniqueCounts,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -1028,4 +1052,10 @@ var shapingCounts = [...]struct {
 	{"SearchSorted", 2, 0, 0},
 	{"PutElements", 4, 0, 0},
 	{"AddToElements", 4, 0, 0},
+	{"TransposeStack", 1, 1, 1},
+	{"SymmetricLower", 1, 0, 0},
+	{"SymmetricUpper", 1, 0, 0},
+	{"CountUnique", 1, 0, 0},
+	{"Unique", 1, 0, 1},
+	{"UniqueCounts", 1, 0, 1},
 }

@@ -21,6 +21,9 @@ var otherNames = map[string]string{
 	"truedivide": "divide", "rowsum": "sumrows", "colsum": "sumcols", "rowmeans": "meanrows", "colmeans": "meancols", "rowsums": "sumrows",
 	"colsums": "sumcols", "topk": "topkrows", "variance": "var", "cat": "vstack", "float": "float32", "half": "float16", "int": "int32",
 	"uint": "uint32", "astype": "float32", "swish": "silu", "expit": "sigmoid", "logistic": "sigmoid", "determinant": "det",
+	"bitwiseand": "bitand", "bitwiseor": "bitor", "bitwisexor": "bitxor", "bitwisenot": "bitnot", "matrixrank": "rank", "hcat": "hstack",
+	"horzcat": "hstack", "vertcat": "vstack", "vcat": "vstack", "nnz": "countnonzero", "pseudoinverse": "pinv", "fix": "trunc", "rint": "round",
+	"svd": "svdvals", "chol": "cholesky", "linsolve": "solve", "mldivide": "solve", "eig": "eigh", "histc": "histogram", "digitize": "searchsorted",
 	"norm": "norm2", "element": "slice", "submatrix": "slice", "column": "col",
 }
 

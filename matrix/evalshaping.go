@@ -14,6 +14,9 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 		operands = max(len(args), 1)
 	}
 	given := len(args) - operands
+	if c.operands < 0 && len(args) == 0 {
+		return e.fail(at, ErrSyntax, name, " takes 1 matrix or more")
+	}
 	if given < c.least || given > c.most {
 		return e.fail(at, ErrSyntax, name, " takes ", counted(operands, "matrix", "matrices"), " and ", numbersOf(c.least, c.most))
 	}

@@ -82,7 +82,7 @@ func TestEvalAdvice(t *testing.T) {
 	vars := map[string]arg{"A": a, "Weights": a}
 	for text, want := range map[string][]string{
 		"A // 2": {"column 3", "floordiv"}, "A /* x */": {"column 3", "no comments"}, "A ^ 2": {"column 3", "pow(A, B)", "bitxor"}, "A & A": {"&&", "bitand"},
-		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"EvalAll"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
+		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"statement"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
 		"A == A == A": {"(a < b) && (b < c)"}, "A'": {"A.T"}, "mean_cols(A)": {"did you mean meancols?"}, "power(A, 2)": {"did you mean pow?"},
 		"softmax_rows(A)": {"did you mean softmax?"}, "np.exp(A)": {"column 4", "no prefix"}, "maximum(A, 1)": {"max?"}, "1 + sqr(A)": {"column 5", "sqrt?"},
 		"Sigmiod(A)": {"sigmoid?"}, "weights + 1": {"Weights?"}, "Weightz": {"Weights?"}, "a": {"did you mean A?"}, "exp + 1": {"parentheses"},

@@ -562,7 +562,7 @@ func CopyIfEqual[T Elem](a, b, c Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("CopyIfEqual", fuse.OpCopyIfEqual, from("CopyIfEqual", a), from("CopyIfEqual", b), from("CopyIfEqual", c))}
 }
 
-// Clamp limits a to lo..hi.
+// Clamp limits a to lo..hi. Of limits in the wrong order the upper one counts.
 func Clamp[T Elem](a Operand[T], lo, hi T) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Clamp", fuse.OpClamp, from("Clamp", a), scalar(lo), scalar(hi))}
 }
@@ -1331,26 +1331,28 @@ func DotCols[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("DotCols", 65, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
 }
 
-// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. Small ones are
-// multiplied in one launch.
+// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. All but large ones
+// are multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they
+// have elements are rows of a matrix with such a stride: Reshape of a Slice of those.
 func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
 	return &Expr[T]{shapingNode("MulStack", 66, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
 }
 
-// Histogram is how many elements of a are in each of the bins between low and high, a row. The last bin has high, too;
-// what is outside is passed over. It takes the time of as many comparisons as elements and bins.
-func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[T] {
-	return &Expr[T]{shapingNode("Histogram", 67, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
+// Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
+// high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[int32] {
+	return &Expr[int32]{shapingNode("Histogram", 67, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }
 
-// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over.
-func BinCount[T Elem](a Operand[T], classes int) *Expr[T] {
-	return &Expr[T]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
+// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
+func BinCount[T Elem](a Operand[T], classes int) *Expr[int32] {
+	return &Expr[int32]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
 }
 
-// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted.
-func SearchSorted[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
+// int32.
+func SearchSorted[T Elem](a, b Operand[T]) *Expr[int32] {
+	return &Expr[int32]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }
 
 // PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
@@ -1364,6 +1366,37 @@ func PutElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) 
 // each. To a place that is named several times all are added; what is outside is passed over. The places are sorted first.
 func AddToElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("AddToElements", 71, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
+}
+
+// TransposeStack is the transposes of the matrices of a stack, below each other: a is count matrices below each other.
+func TransposeStack[T Elem](a Operand[T], count int) *Expr[T] {
+	return &Expr[T]{shapingNode("TransposeStack", 72, typeOf[T](), []*node{from("TransposeStack", a)}, float64(count))}
+}
+
+// SymmetricLower is the symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
+func SymmetricLower[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SymmetricLower", 73, typeOf[T](), []*node{from("SymmetricLower", a)})}
+}
+
+// SymmetricUpper is the symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
+func SymmetricUpper[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("SymmetricUpper", 74, typeOf[T](), []*node{from("SymmetricUpper", a)})}
+}
+
+// CountUnique is how many different elements a has, 1x1. As int32. All NaN are one.
+func CountUnique[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{shapingNode("CountUnique", 75, typeOf[T](), []*node{from("CountUnique", a)})}
+}
+
+// Unique is the k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are
+// fewer, 0 follows; CountUnique says how many there are.
+func Unique[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Unique", 76, typeOf[T](), []*node{from("Unique", a)}, float64(k))}
+}
+
+// UniqueCounts is how many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows.
+func UniqueCounts[T Elem](a Operand[T], k int) *Expr[int32] {
+	return &Expr[int32]{shapingNode("UniqueCounts", 77, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

@@ -73,6 +73,10 @@ func TestHardwareProduct(t *testing.T) {
 	})
 }
 
+func TestHardwareStacks(t *testing.T) {
+	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) { testStacks(t, dev, 2) })
+}
+
 func TestHardwareFolds(t *testing.T) {
 	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(21)

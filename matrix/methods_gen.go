@@ -341,7 +341,7 @@ func (cond *Expr[T]) Where(a, b Operand[T]) *Expr[T] { return Where(cond, a, b) 
 // CopyIfEqual is c where a == b and 0 elsewhere.
 func (a *Expr[T]) CopyIfEqual(b, c Operand[T]) *Expr[T] { return CopyIfEqual(a, b, c) }
 
-// Clamp limits a to lo..hi.
+// Clamp limits a to lo..hi. Of limits in the wrong order the upper one counts.
 func (a *Expr[T]) Clamp(lo, hi T) *Expr[T] { return Clamp(a, lo, hi) }
 
 // Scale is s * a.
@@ -763,21 +763,23 @@ func (a *Expr[T]) DotRows(b Operand[T]) *Expr[T] { return DotRows(a, b) }
 // DotCols is the products of each two columns, a row.
 func (a *Expr[T]) DotCols(b Operand[T]) *Expr[T] { return DotCols(a, b) }
 
-// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. Small ones are
-// multiplied in one launch.
+// MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. All but large ones
+// are multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they
+// have elements are rows of a matrix with such a stride: Reshape of a Slice of those.
 func (a *Expr[T]) MulStack(b Operand[T], count int) *Expr[T] { return MulStack(a, b, count) }
 
-// Histogram is how many elements of a are in each of the bins between low and high, a row. The last bin has high, too;
-// what is outside is passed over. It takes the time of as many comparisons as elements and bins.
-func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[T] {
+// Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
+// high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[int32] {
 	return Histogram(a, bins, low, high)
 }
 
-// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over.
-func (a *Expr[T]) BinCount(classes int) *Expr[T] { return BinCount(a, classes) }
+// BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
+func (a *Expr[T]) BinCount(classes int) *Expr[int32] { return BinCount(a, classes) }
 
-// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted.
-func (a *Expr[T]) SearchSorted(b Operand[T]) *Expr[T] { return SearchSorted(a, b) }
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
+// int32.
+func (a *Expr[T]) SearchSorted(b Operand[T]) *Expr[int32] { return SearchSorted(a, b) }
 
 // PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
 // Of a place that is named twice the last one counts, row by row; what is outside is passed over. The places are sorted
@@ -791,6 +793,25 @@ func (a *Expr[T]) PutElements(rows Operand[int32], cols Operand[int32], b Operan
 func (a *Expr[T]) AddToElements(rows Operand[int32], cols Operand[int32], b Operand[T]) *Expr[T] {
 	return AddToElements(a, rows, cols, b)
 }
+
+// TransposeStack is the transposes of the matrices of a stack, below each other: a is count matrices below each other.
+func (a *Expr[T]) TransposeStack(count int) *Expr[T] { return TransposeStack(a, count) }
+
+// SymmetricLower is the symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
+func (a *Expr[T]) SymmetricLower() *Expr[T] { return SymmetricLower(a) }
+
+// SymmetricUpper is the symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
+func (a *Expr[T]) SymmetricUpper() *Expr[T] { return SymmetricUpper(a) }
+
+// CountUnique is how many different elements a has, 1x1. As int32. All NaN are one.
+func (a *Expr[T]) CountUnique() *Expr[int32] { return CountUnique(a) }
+
+// Unique is the k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are
+// fewer, 0 follows; CountUnique says how many there are.
+func (a *Expr[T]) Unique(k int) *Expr[T] { return Unique(a, k) }
+
+// UniqueCounts is how many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows.
+func (a *Expr[T]) UniqueCounts(k int) *Expr[int32] { return UniqueCounts(a, k) }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -226,39 +227,65 @@ func (s *shaping) dotCols() *node {
 // stackMost is how many products of a stack are launched by themselves at most.
 const stackMost = 4096
 
-// smallProduct is how many multiplications a product of a stack has that does not fill a device.
-const smallProduct = 1 << 18
+// largeProduct is how many multiplications a product has that fills any device by itself.
+const largeProduct = 1 << 27
 
-// mulStack sums the products of elements in one launch where the matrices are small: the sums are the rows of a matrix that is not
-// stored.
+// mulStack multiplies matrices that are large one by one.
 func (s *shaping) mulStack() *node {
 	a, b, count := s.args[0], s.args[1], s.size(0, 1)
-	if s.err == nil && (count == 0 && a.Rows+b.Rows > 0 || count > 0 && (a.Rows%count != 0 || b.Rows != a.Cols*count)) {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-	}
 	if s.err != nil {
 		return nil
 	}
-	inner, high := a.Cols, a.Rows/max(count, 1)
-	elements := s.times(a.Rows, b.Cols)
-	if count <= stackMost && count > 0 && (s.times(high*inner, b.Cols) > smallProduct || elements*max(inner, 1) > math.MaxInt32 || count == 1) {
+	product := expr.NewStackProduct(s.op, count, a, b)
+	if product.Err != nil || count == 0 {
+		return product
+	}
+	inner, high := a.Cols, a.Rows/count
+	switch {
+	case count == 1:
+		return expr.NewProduct(s.op, a, b)
+	case count <= stackMost && s.times(s.times(high, inner), b.Cols) > largeProduct:
 		products := make([]*node, count)
 		for k := range products {
 			products[k] = expr.NewProduct(s.op, s.rowsOf(a, k*high, high), s.rowsOf(b, k*inner, inner))
 		}
 		return expr.NewConcat(s.op, fuse.AxisRows, products...)
 	}
-	e, k := s.at(elements, inner)
-	width := s.n(max(b.Cols, 1))
-	row := s.apply(fuse.OpDiv, e, width)
-	below := s.apply(fuse.OpMul, s.apply(fuse.OpDiv, row, s.n(max(high, 1))), s.n(inner))
-	terms := s.apply(fuse.OpMul, s.gather(a, row, k), s.gather(b, s.apply(fuse.OpAdd, below, k), s.apply(fuse.OpMod, e, width)))
-	sums := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, terms)
-	i, j := s.at(a.Rows, b.Cols)
-	if b.Cols != 1 {
-		i = s.apply(fuse.OpAdd, s.apply(fuse.OpMul, i, width), j)
+	return product
+}
+
+// transposeStack reads the matrices of a stack by columns.
+func (s *shaping) transposeStack() *node {
+	a, count := s.args[0], s.size(0, 1)
+	if s.err == nil && (count == 0 && a.Rows > 0 || count > 0 && a.Rows%count != 0) {
+		s.fail(buffer.ErrShape, a.Shape().String(), " is no stack of ", itoa(count), " matrices")
 	}
-	return s.gather(sums, i, s.n(0))
+	if s.err != nil {
+		return nil
+	}
+	high := a.Rows / max(count, 1)
+	row, col := s.at(s.times(count, a.Cols), high)
+	width := s.n(max(a.Cols, 1))
+	above := s.apply(fuse.OpMul, s.apply(fuse.OpDiv, row, width), s.n(high))
+	n := s.gather(a, s.apply(fuse.OpAdd, above, col), s.apply(fuse.OpMod, row, width))
+	if n.Kind == expr.Gather {
+		n.Stack = &expr.Stack{Count: count, Turned: [2]bool{true}, Of: a}
+	}
+	return n
+}
+
+func (s *shaping) symmetricLower() *node { return s.symmetric(fuse.OpMax, fuse.OpMin) }
+func (s *shaping) symmetricUpper() *node { return s.symmetric(fuse.OpMin, fuse.OpMax) }
+
+// symmetric reads a triangle in the place of the other one.
+func (s *shaping) symmetric(row, col fuse.Op) *node {
+	a := s.args[0]
+	if a.Rows != a.Cols {
+		s.err = expr.ShapeError(s.op, a.Shape())
+		return nil
+	}
+	i, j := s.at(a.Rows, a.Cols)
+	return s.gather(a, s.apply(row, i, j), s.apply(col, i, j))
 }
 
 // rowsOf is rows of an operand, a view of them where it is a matrix.
@@ -275,10 +302,10 @@ func (s *shaping) flat(a *node) *node {
 }
 
 // counted counts how many of a row are each number from 0 on, as elements of a type.
-func (s *shaping) counted(row *node, classes int, t fuse.Type) *node {
+func (s *shaping) counted(row *node, classes int) *node {
 	i, _ := s.at(classes, 1)
 	counts := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpEq, i, row))
-	return expr.NewConversion(s.op, t, expr.NewTranspose(s.op, counts))
+	return expr.NewTranspose(s.op, counts)
 }
 
 func (s *shaping) histogram() *node {
@@ -296,7 +323,7 @@ func (s *shaping) histogram() *node {
 	inside := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, x, s.float(low)), s.apply(fuse.OpLe, x, s.float(high)))
 	scaled := s.apply(fuse.OpMul, s.apply(fuse.OpSub, x, s.float(low)), s.float(float64(bins)/(high-low)))
 	bin := s.apply(fuse.OpMin, expr.NewConversion(s.op, fuse.I32, scaled), s.n(bins-1))
-	return s.counted(s.apply(fuse.OpWhere, expr.NewConversion(s.op, fuse.I32, inside), bin, s.n(-1)), bins, a.Type)
+	return s.counted(s.apply(fuse.OpWhere, expr.NewConversion(s.op, fuse.I32, inside), bin, s.n(-1)), bins)
 }
 
 func (s *shaping) binCount() *node {
@@ -305,9 +332,9 @@ func (s *shaping) binCount() *node {
 	label := s.labels(0)
 	if label != a { // fractions are no labels
 		whole := s.apply(fuse.OpEq, expr.NewConversion(s.op, a.Type, expr.NewConversion(s.op, fuse.I32, x)), x)
-		return s.counted(s.where32(whole, expr.NewConversion(s.op, fuse.I32, x)), classes, a.Type)
+		return s.counted(s.where32(whole, expr.NewConversion(s.op, fuse.I32, x)), classes)
 	}
-	return s.counted(x, classes, a.Type)
+	return s.counted(x, classes)
 }
 
 // where32 is x where a condition holds, and -1 elsewhere.
@@ -325,8 +352,16 @@ func (s *shaping) searchSorted() *node {
 	if row.Type != a.Type {
 		return expr.Join(s.op, row, a) // whose error says so
 	}
+	return s.placesIn(row, a)
+}
+
+// placesIn is how many elements of a sorted row are less than each element of a.
+func (s *shaping) placesIn(row, a *node) *node {
 	zero := s.n(0)
 	low, high := zero, s.n(row.Cols)
+	if row.Cols == 0 { // 0, on its device
+		low = expr.NewConversion(s.op, fuse.I32, s.gather(row, zero, zero))
+	}
 	for range bits.Len(uint(row.Cols)) {
 		middle := s.apply(fuse.OpDiv, s.apply(fuse.OpAdd, low, high), s.n(2))
 		open := s.apply(fuse.OpLt, low, high)
@@ -335,5 +370,5 @@ func (s *shaping) searchSorted() *node {
 		left := s.apply(fuse.OpAnd, open, s.apply(fuse.OpNot, less))
 		low, high = s.apply(fuse.OpWhere, right, s.plus(middle, 1), low), s.apply(fuse.OpWhere, left, middle, high)
 	}
-	return expr.NewConversion(s.op, a.Type, s.sized(low, a.Rows, a.Cols))
+	return s.sized(low, a.Rows, a.Cols)
 }

@@ -5,6 +5,7 @@ package matrix_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -110,32 +111,6 @@ func ref32(m *mat.Dense) []float32 {
 	return v
 }
 
-// TestMulStack multiplies stacks of small and large matrices.
-func TestMulStack(t *testing.T) {
-	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		rng := newRand(62)
-		for turn, s := range [][4]int{{1, 1, 1, 1}, {200, 3, 4, 5}, {7, 1, 9, 1}, {5, 8, 1, 3}, {3, 70, 65, 66}, {1, 4, 5, 6}, {2, 3, 0, 4}, {9, 2, 3, 1}} {
-			count, m, k, n := s[0], s[1], s[2], s[3]
-			what := fmt.Sprintf("%d of %dx%dx%d", count, m, k, n)
-			if k == 0 {
-				e := matrix.MulStack[float32](must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, count*m, 0)), must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 0, n)), count)
-				same(t, what, readAll[float32](t, e.On(dev)), make([]float32, count*m*n))
-				continue
-			}
-			a, left := sampled(t, dev, rng, turn, count*m, k)
-			b, right := sampled(t, dev, rng, turn+1, count*k, n)
-			before := dev.Stats().Dispatches
-			got := wide(t, dev, what, matrix.MulStack(a, b, count))
-			if used := dev.Stats().Dispatches - before; used > uint64(8+2*min(count, 3)) {
-				t.Errorf("%s: %d kernels", what, used)
-			}
-			for i := range count {
-				residual(t, what, got.Slice(i*m, (i+1)*m, 0, n), product(left.Slice(i*m, (i+1)*m, 0, k), right.Slice(i*k, (i+1)*k, 0, n)), 1, 64*float64(k*k+4))
-			}
-		}
-	})
-}
-
 // TestCounts counts elements and finds places among them.
 func TestCounts(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
@@ -143,17 +118,17 @@ func TestCounts(t *testing.T) {
 		for turn, size := range [][2]int{{1, 1}, {1, 300}, {17, 33}} {
 			a, ref := sampled(t, dev, rng, turn, size[0], size[1])
 			values := ref.RawMatrix().Data
-			want := make([]float32, 7)
+			want := make([]int32, 7)
 			for _, v := range values {
 				if v >= -1 && v <= 1.5 {
 					want[min(int((float32(v)+1)*float32(7/2.5)), 6)]++
 				}
 			}
-			same(t, "histogram", readAll[float32](t, matrix.Histogram(a, 7, -1, 1.5).On(dev)), want)
+			same(t, "histogram", readAll[int32](t, matrix.Histogram(a, 7, -1, 1.5).On(dev)), want)
 			sorted := slices.Clone(values)
 			slices.Sort(sorted)
 			row := matrix.SortRows[float32](matrix.Reshape(a, 1, -1))
-			at := readAll[float32](t, matrix.SearchSorted[float32](row, matrix.Linspace[float32](-3, 3, 40)).On(dev))
+			at := readAll[int32](t, matrix.SearchSorted[float32](row, matrix.Linspace[float32](-3, 3, 40)).On(dev))
 			for j, got := range at {
 				v := -3 + 6*float64(j)/39
 				if p := sort.SearchFloat64s(sorted, float64(float32(v))); math.Abs(float64(p)-float64(got)) > 1 {
@@ -162,10 +137,12 @@ func TestCounts(t *testing.T) {
 			}
 		}
 		empty := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 0, 5))
-		same(t, "a histogram of nothing", readAll[float32](t, matrix.Histogram[float32](empty, 2, 0, 1).On(dev)), []float32{0, 0})
+		same(t, "a histogram of nothing", readAll[int32](t, matrix.Histogram[float32](empty, 2, 0, 1).On(dev)), []int32{0, 0})
 		labels := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 2, 4, []int32{3, 0, 3, -1, 9, 1, 3, 0}))
 		same(t, "counts", must[[]int32](t)(matrix.BinCount[int32](labels, 5).Read(t.Context())), []int32{2, 1, 0, 3, 0})
-		same(t, "counts of floats", readAll[float32](t, matrix.BinCount[float32](must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 3, []float32{1, 0.5, 1})), 2)), []float32{0, 2})
+		same(t, "counts of floats", readAll[int32](t, matrix.BinCount[float32](must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 3, []float32{1, 0.5, 1})), 2)), []int32{0, 2})
+		bytes := must[*matrix.Dense[uint8]](t)(matrix.New[uint8](dev, 20, 20))
+		same(t, "counts beyond a byte", readAll[int32](t, matrix.BinCount[uint8](bytes, 2)), []int32{400, 0})
 		exact := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 5, []int32{1, 3, 3, 5, 9}))
 		places := matrix.SearchSorted[int32](exact, must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 6, []int32{0, 1, 3, 4, 9, 10})))
 		same(t, "places", must[[]int32](t)(places.Read(t.Context())), []int32{0, 0, 1, 3, 4, 5})
@@ -206,4 +183,50 @@ func onDevice(t *testing.T, run func(dev *gpu.Device)) {
 	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver("cpu")))
 	run(dev)
 	check(t, dev.Close())
+}
+
+// TestUnique finds the different elements of matrices, and how many there are of each.
+func TestUnique(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(64)
+		for turn, size := range [][2]int{{1, 1}, {17, 33}, {3, 1000}} {
+			values, counts := make([]int32, size[0]*size[1]), map[int32]int32{}
+			for i := range values {
+				values[i] = rng.Int32N(40) - 20
+				counts[values[i]]++
+			}
+			m := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, size[0], size[1], values))
+			a := m.Expr()
+			if turn > 0 {
+				a = must[*matrix.Dense[int32]](t)(matrix.Transpose[int32](m).Eval()).T().Expr()
+			}
+			n, err := a.CountUnique().Value(t.Context())
+			check(t, err)
+			distinct := slices.Sorted(maps.Keys(counts))
+			if int(n) != len(distinct) {
+				t.Fatalf("%d different elements, want %d", n, len(distinct))
+			}
+			k := int(n)
+			same(t, "unique", readAll[int32](t, a.Unique(k)), distinct)
+			same(t, "fewer", readAll[int32](t, a.Unique(k-k/2)), distinct[:k-k/2])
+			same(t, "more", readAll[int32](t, a.Unique(k+2)), append(slices.Clone(distinct), 0, 0))
+			want := make([]int32, k, k+2)
+			for i, v := range distinct {
+				want[i] = counts[v]
+			}
+			same(t, "counts", readAll[int32](t, a.UniqueCounts(k+2)), append(want, 0, 0))
+		}
+		nan, inf := float32(math.NaN()), float32(math.Inf(1))
+		x := must[*dense](t)(matrix.FromSlice(dev, 2, 4, []float32{nan, 2, -inf, nan, 2, inf, 0, nan}))
+		if got := fmt.Sprint(readAll[float32](t, matrix.Unique[float32](x, 6))); got != "[-Inf 0 2 +Inf NaN 0]" {
+			t.Error(got)
+		}
+		same(t, "counts of special ones", readAll[int32](t, matrix.UniqueCounts[float32](x, 6)), []int32{1, 1, 2, 1, 3, 0})
+		same(t, "how many", readAll[int32](t, matrix.CountUnique[float32](x)), []int32{5})
+		empty := must[*dense](t)(matrix.New[float32](dev, 0, 3))
+		same(t, "of nothing", readAll[float32](t, matrix.Unique[float32](empty, 2)), []float32{0, 0})
+		same(t, "none", readAll[int32](t, matrix.CountUnique[float32](empty)), []int32{0})
+		same(t, "no counts", readAll[int32](t, matrix.UniqueCounts[float32](empty, 2)), []int32{0, 0})
+		isError(t, matrix.Unique[float32](x, -1).Err(), buffer.ErrSize)
+	})
 }

@@ -80,7 +80,7 @@ func (s *shaping) number(at int, other float64) float64 {
 func (s *shaping) whole(at, other int) int {
 	v := s.number(at, float64(other))
 	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return s.fail(gpu.ErrInvalid, strconv.FormatFloat(v, 'g', -1, 64), " is no whole number")
+		return s.fail(gpu.ErrInvalid, strconv.FormatFloat(v, 'g', -1, 64), " is no whole number within 2^53")
 	}
 	return int(v)
 }
@@ -384,7 +384,11 @@ func (s *shaping) reshape() *node {
 	}
 	place := s.apply(fuse.OpAdd, i, j)
 	width := s.n(max(a.Cols, 1))
-	return s.gather(a, s.apply(fuse.OpDiv, place, width), s.apply(fuse.OpMod, place, width))
+	n := s.gather(a, s.apply(fuse.OpDiv, place, width), s.apply(fuse.OpMod, place, width))
+	if n.Kind == expr.Gather && a.Kind == expr.Leaf && a.Rows > 0 && rows%a.Rows == 0 {
+		n.Stack = &expr.Stack{Count: a.Rows, Of: a}
+	}
+	return n
 }
 
 func (s *shaping) takeRows() *node {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/pattern"
@@ -18,7 +19,7 @@ import (
 // major, in one piece.
 func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) {
 	const op = "SparseFromDense"
-	if err := a.usable(op); err != nil {
+	if err := firstError(fault.Ended(ctx, "matrix: ", op), a.usable(op)); err != nil {
 		return nil, err
 	}
 	s := newSparse(a.dev, a.t, format, a.Rows, a.Cols)

@@ -34,20 +34,22 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 	{Name: "DotCols", Params: "a, b Operand[T]", Doc: "is the products of each two columns, a row", Shape: "1, Math.max(a.cols, b.cols)"},
 	{
 		Name: "MulStack", Params: "a, b Operand[T], count int", Least: 1, Doc: "is the products of the matrices of two stacks: a and b are count matrices below each other",
-		Note: "Small ones are multiplied in one launch.", Shape: "a.rows, b.cols",
+		Note: "All but large ones are multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than " +
+			"they have elements are rows of a matrix with such a stride: Reshape of a Slice of those.",
+		Shape: "a.rows, b.cols",
 	},
 	{
-		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins",
-		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "The last bin has high, too; what is outside is " +
+		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins", Int32: true,
+		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "As int32. The last bin has high, too; what is outside is " +
 			"passed over. It takes the time of as many comparisons as elements and bins.",
 	},
 	{
-		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes",
-		Doc: "is how many elements of a are each of the numbers from 0 to classes-1, a row", Note: "Others are passed over.",
+		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes", Int32: true,
+		Doc: "is how many elements of a are each of the numbers from 0 to classes-1, a row", Note: "As int32. Others are passed over.",
 	},
 	{
 		Name: "SearchSorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted",
-		Shape: "b.rows, b.cols",
+		Note: "As int32.", Shape: "b.rows, b.cols", Int32: true,
 	},
 	{
 		Name: "PutElements", Params: "a Operand[T], rows, cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
@@ -58,5 +60,29 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Name: "AddToElements", Params: "a Operand[T], rows, cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
 		Doc: "is a with the elements of b added to those at rows and columns, of the same size, or its one element to each", Note: "To a place that is named " +
 			"several times all are added; what is outside is passed over. The places are sorted first.",
+	},
+	{
+		Name: "TransposeStack", Params: "a Operand[T], count int", Least: 1, Doc: "is the transposes of the matrices of a stack, below each other: a is count matrices below each other",
+		Shape: "count * a.cols, count === 0 ? 0 : a.rows / count",
+	},
+	{
+		Name: "SymmetricLower", Params: "a Operand[T]", Shape: "a.rows, a.cols", Doc: "is the symmetric matrix of the lower triangle of a",
+		Note: "What is above the diagonal is not used.",
+	},
+	{
+		Name: "SymmetricUpper", Params: "a Operand[T]", Shape: "a.rows, a.cols", Doc: "is the symmetric matrix of the upper triangle of a",
+		Note: "What is below the diagonal is not used.",
+	},
+	{
+		Name: "CountUnique", Params: "a Operand[T]", Shape: "1, 1", Int32: true, Doc: "is how many different elements a has, 1x1",
+		Note: "As int32. All NaN are one.",
+	},
+	{
+		Name: "Unique", Params: "a Operand[T], k int", Shape: "1, k ?? a.rows * a.cols", Doc: "is the k smallest different elements of a in ascending order, a row",
+		Note: "All NaN are one, the last. Where there are fewer, 0 follows; CountUnique says how many there are.",
+	},
+	{
+		Name: "UniqueCounts", Params: "a Operand[T], k int", Shape: "1, k ?? a.rows * a.cols", Int32: true,
+		Doc: "is how many elements of a are each of those of Unique, a row", Note: "As int32. Where there are fewer, 0 follows.",
 	},
 })

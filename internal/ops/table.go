@@ -26,7 +26,7 @@ var Groups = []Group{
 	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestFactorNames"},
 	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource, " +
 		"TestRandomIntegers, TestRandomValues, TestRandomExtremes, TestRandomRanges, TestRandomGoroutines, TestLongPermutation"},
-	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestCounts, TestPartsErrors"},
+	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestSymmetric, TestCounts, TestUnique, TestPartsErrors"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
@@ -411,8 +411,8 @@ var Table = slices.Concat(
 	section(Limits, "choice", []Operation{
 		{
 			Name: "Clamp", Doc: "limits a to lo..hi", NumPy: "clip",
-			WGSL: "select(select(X, Z, X > Z), Y, select(X, Z, X > Z) < Y)", Go: "clamp(x, y, z)",
-			Gradient: "(a >= b) && (a <= c); min(a, c) < b; (a > c) && (b <= c)",
+			WGSL: "select(select(X, Y, X < Y), Z, select(X, Y, X < Y) > Z)", Go: "clamp(x, y, z)", Note: "Of limits in the wrong order the upper one counts.",
+			Gradient: "(a >= b) && (a <= c); (a < b) && (b <= c); max(a, b) > c",
 		},
 	}),
 	section(ScalarFirst, "arithmetic", []Operation{

@@ -156,6 +156,9 @@ func Reduce[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Te
 	if len(gone) > 0 {
 		a = a.Permute(append(order, gone...)...)
 	}
+	if a.err != nil {
+		return failed[U](a.err)
+	}
 	return made(op, f(a.as(count(shape), length)), shape)
 }
 
@@ -177,7 +180,9 @@ func Along[T, U matrix.Elem](f func(a matrix.Operand[T]) *matrix.Expr[U], a *Ten
 		order[i] = i
 	}
 	order[list[0]], order[last] = last, list[0]
-	a = a.Permute(order...)
+	if a = a.Permute(order...); a.err != nil {
+		return failed[U](a.err)
+	}
 	return made(op, f(a.as(count(a.shape[:last]), a.shape[last])), a.shape).Permute(order...)
 }
 
@@ -204,6 +209,9 @@ func MatMul[T matrix.Elem](a, b *Tensor[T]) *Tensor[T] {
 		return failed[T](err)
 	}
 	items := count(stack)
+	if count(b.shape[:lb]) == 1 && len(a.shape) >= len(b.shape) { // one product of all rows
+		return made(op, matrix.Mul(a.as(items*m, k), b.as(k, n)), shape)
+	}
 	a, b = a.Broadcast(append(slices.Clone(stack), m, k)...), b.Broadcast(append(slices.Clone(stack), k, n)...)
 	switch {
 	case a.err != nil:

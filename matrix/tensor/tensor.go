@@ -221,6 +221,10 @@ func (t *Tensor[T]) Permute(axes ...int) *Tensor[T] {
 	for i, a := range order {
 		shape[i], along[i] = t.shape[a], strides[a]
 	}
+	if last := len(order) - 1; last > 0 && order[last] == last-1 && order[last-1] == last && slices.IsSorted(order[:last-1]) {
+		items := count(shape[:last-1]) // of which products read the transposes where they are
+		return made(op, matrix.TransposeStack(t.as(items*shape[last], shape[last-1]), items), shape)
+	}
 	return t.read(op, place{shape, along, 0})
 }
 

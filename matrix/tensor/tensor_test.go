@@ -16,7 +16,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/tensor"
-	_ "github.com/sublet-gpu/sublet/native/cogent"
 )
 
 func TestMain(m *testing.M) { devtest.Main(m) }
@@ -247,7 +246,7 @@ func TestMatMul(t *testing.T) {
 				t.Fatal(got.Err())
 			}
 			inner := s[0][len(s[0])-1]
-			same(t, fmt.Sprint(s), got, filled(shape, func(x []int) (sum float64) {
+			want := filled(shape, func(x []int) (sum float64) {
 				n := len(x)
 				for k := range inner {
 					left, right := slices.Clone(x), slices.Clone(x)
@@ -255,9 +254,21 @@ func TestMatMul(t *testing.T) {
 					sum += am.at(left) * bm.at(right)
 				}
 				return sum
-			}))
+			})
+			same(t, fmt.Sprint(s), got, want)
+			same(t, fmt.Sprint(s, " of transposes"), turned(tensor.MatMul(turned(b), turned(a))), want)
 		}
 	})
+}
+
+// turned exchanges the last two dimensions.
+func turned(t *tensors) *tensors {
+	axes := make([]int, len(t.Shape()))
+	for i := range axes {
+		axes[i] = i
+	}
+	slices.Reverse(axes[len(axes)-2:])
+	return t.Permute(axes...)
 }
 
 // TestErrors passes what there is no result of.

@@ -29,7 +29,7 @@ input or output, of which the former may bring any but the last. Matrices of .mt
 where the mathematics does; they are written to .mtx and .npz as such, to other files with all elements. Elements are float32, float16,
 int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files; numbers of a .csv, .mtx or .npz are float32. float64,
 int64 and uint64 need --cast, which converts these and mixtures to float32 and reports the largest relative change of an element. Those
-of fewer than 32 bits are computed with 32 and wrap when they are stored. An array of one dimension is a row, one without dimensions is
+of fewer than 32 bits are computed with 32 and wrap when they are stored; floats that become whole numbers saturate. An array of one dimension is a row, one without dimensions is
 a 1x1 matrix. Either order of elements is read; results are written row by row, in blocks. A .csv has no names of columns; --header
 skips a first line of them. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its
 rows if there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
@@ -64,7 +64,8 @@ func (a *app) evalCommand() *cobra.Command {
 element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
 T(A) or A.T is the transpose, A @ B is A * B, A**2 the element-wise power (Go's ^ is refused). There are no comments.
 A[i, j] is an element, A[i] a row, A[:, j] a column and A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, from 0;
-negative numbers count from the end, -1 is the last one. The functions:
+negative numbers count from the end, -1 is the last one; A[i:k:step] takes every so many rows. In std and var of a matrix, a second
+argument is what is subtracted from the number of elements (ddof), not an axis. The functions:
 
 ` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        the same as brackets
   gather(A, ROWS, COLS)                                           elements at those places, 0 where there is none
@@ -84,8 +85,11 @@ lines or have semicolons between them; a later one may use the names of those be
   sublet eval --explain plan 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if t.expr = args[0]; t.expr == "" {
+			if t.expr = args[0]; strings.TrimSpace(t.expr) == "" {
 				return cli.Usagef("the expression is empty")
+			}
+			if t.explain != "" && len(t.outputs) > 0 {
+				return cli.Usagef("--explain computes nothing that -o could write")
 			}
 			return t.run(c.Context())
 		},

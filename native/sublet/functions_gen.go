@@ -74,5 +74,7 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   dotrows(A,B) dotcols(A,B) mulstack(A,B,count)
   histogram(A,bins,low,high) bincount(A,classes)
   searchsorted(A,B) putelements(A,ROWS,COLS,B)
-  addtoelements(A,ROWS,COLS,B)                                    that make or shape matrices; numbers in [] may be left out
+  addtoelements(A,ROWS,COLS,B) transposestack(A,count)
+  symmetriclower(A) symmetricupper(A) countunique(A)
+  unique(A,[k]) uniquecounts(A,[k])                               that make or shape matrices; numbers in [] may be left out
 `

@@ -234,6 +234,7 @@ func TestExplain(t *testing.T) {
 	}
 	fails(t, map[string]failing{
 		"another":   {"ErrUsage", []string{"eval", "--explain", "all", "A", "-i", "A=" + a}},
+		"output":    {"ErrUsage", []string{"eval", "--explain", "plan", "A", "-i", "A=" + a, "-o", a}},
 		"malformed": {"ErrSyntax", []string{"eval", "--explain", "plan", "A; A", "-i", "A=" + a}},
 	})
 }

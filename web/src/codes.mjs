@@ -290,6 +290,12 @@ export const Shaping = Object.freeze({
   SearchSorted: 69,
   PutElements: 70,
   AddToElements: 71,
+  TransposeStack: 72,
+  SymmetricLower: 73,
+  SymmetricUpper: 74,
+  CountUnique: 75,
+  Unique: 76,
+  UniqueCounts: 77,
 });
 
 /** The reductions of real numbers. @type {number[]} */
@@ -307,4 +313,13 @@ export const INT32_REDUCTIONS = [
   Reduction.CountNonzero,
   Reduction.ArgMax,
   Reduction.ArgMin,
+];
+
+/** The shapings whose results are int32. @type {number[]} */
+export const INT32_SHAPINGS = [
+  Shaping.Histogram,
+  Shaping.BinCount,
+  Shaping.SearchSorted,
+  Shaping.CountUnique,
+  Shaping.UniqueCounts,
 ];

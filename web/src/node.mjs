@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {INT32_REDUCTIONS, REAL_REDUCTIONS} from './codes.mjs';
+import {INT32_REDUCTIONS, INT32_SHAPINGS, REAL_REDUCTIONS} from './codes.mjs';
 import {FLOAT32, INT32, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
@@ -249,7 +249,7 @@ export function shaped(where, what, type, args, numbers, shape) {
   for (const n of given) numberOf(where, n);
   const [rows, cols] = shape(...args, ...numbers);
   checkDims(where, rows, cols);
-  const node = new Node(Op.Shape, type, rows, cols);
+  const node = new Node(Op.Shape, INT32_SHAPINGS.includes(what) ? INT32 : type, rows, cols);
   node.args = args;
   node.numbers = [what];
   for (const n of given) {

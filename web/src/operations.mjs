@@ -324,6 +324,15 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   putElements(rows, cols, b) { return shaped(this, 'putElements', Shaping.PutElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
   /** @param {unknown} rows @param {unknown} cols @param {unknown} b */
   addToElements(rows, cols, b) { return shaped(this, 'addToElements', Shaping.AddToElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {unknown} count */
+  transposeStack(count) { return shaped(this, 'transposeStack', Shaping.TransposeStack, [], [count], (a, count) => [count * a.cols, count === 0 ? 0 : a.rows / count]); }
+  symmetricLower() { return shaped(this, 'symmetricLower', Shaping.SymmetricLower, [], [], (a) => [a.rows, a.cols]); }
+  symmetricUpper() { return shaped(this, 'symmetricUpper', Shaping.SymmetricUpper, [], [], (a) => [a.rows, a.cols]); }
+  countUnique() { return shaped(this, 'countUnique', Shaping.CountUnique, [], [], (_a) => [1, 1]); }
+  /** @param {unknown} k */
+  unique(k) { return shaped(this, 'unique', Shaping.Unique, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
+  /** @param {unknown} k */
+  uniqueCounts(k) { return shaped(this, 'uniqueCounts', Shaping.UniqueCounts, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -751,6 +760,18 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   putElements(a, rows, cols, b) { return of(this, 'putElements', a).putElements(rows, cols, b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
   addToElements(a, rows, cols, b) { return of(this, 'addToElements', a).addToElements(rows, cols, b); }
+  /** @param {unknown} a @param {unknown} count */
+  transposeStack(a, count) { return of(this, 'transposeStack', a).transposeStack(count); }
+  /** @param {unknown} a */
+  symmetricLower(a) { return of(this, 'symmetricLower', a).symmetricLower(); }
+  /** @param {unknown} a */
+  symmetricUpper(a) { return of(this, 'symmetricUpper', a).symmetricUpper(); }
+  /** @param {unknown} a */
+  countUnique(a) { return of(this, 'countUnique', a).countUnique(); }
+  /** @param {unknown} a @param {unknown} k */
+  unique(a, k) { return of(this, 'unique', a).unique(k); }
+  /** @param {unknown} a @param {unknown} k */
+  uniqueCounts(a, k) { return of(this, 'uniqueCounts', a).uniqueCounts(k); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

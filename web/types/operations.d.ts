@@ -235,7 +235,7 @@ export interface ExprOperations {
   logicalOr(b: Operand): Expr;
   /** 1 where just one is not 0. NumPy's logical_xor. */
   logicalXor(b: Operand): Expr;
-  /** Limits a to low..high. NumPy's clip. */
+  /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
   matmul(b: Expr): Expr;
@@ -457,18 +457,19 @@ export interface ExprOperations {
   /** The products of each two columns, a row. */
   dotCols(b: Expr): Expr;
   /**
-   * The products of the matrices of two stacks: a and b are count matrices below each other. Small ones are multiplied in
-   * one launch.
+   * The products of the matrices of two stacks: a and b are count matrices below each other. All but large ones are
+   * multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they have
+   * elements are rows of a matrix with such a stride: Reshape of a Slice of those.
    */
   mulStack(b: Expr, count: number): Expr;
   /**
-   * How many elements of a are in each of the bins between low and high, a row. The last bin has high, too; what is outside
-   * is passed over. It takes the time of as many comparisons as elements and bins.
+   * How many elements of a are in each of the bins between low and high, a row. As int32. The last bin has high, too; what
+   * is outside is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(bins: number, low: number, high: number): Expr;
-  /** How many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */
   bincount(classes: number): Expr;
-  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
+  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32. */
   searchSorted(b: Expr): Expr;
   /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
@@ -480,6 +481,21 @@ export interface ExprOperations {
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
    */
   addToElements(rows: Expr, cols: Expr, b: Expr): Expr;
+  /** The transposes of the matrices of a stack, below each other: a is count matrices below each other. */
+  transposeStack(count: number): Expr;
+  /** The symmetric matrix of the lower triangle of a. What is above the diagonal is not used. */
+  symmetricLower(): Expr;
+  /** The symmetric matrix of the upper triangle of a. What is below the diagonal is not used. */
+  symmetricUpper(): Expr;
+  /** How many different elements a has, 1x1. As int32. All NaN are one. */
+  countUnique(): Expr;
+  /**
+   * The k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are fewer, 0
+   * follows; CountUnique says how many there are.
+   */
+  unique(k?: number): Expr;
+  /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
+  uniqueCounts(k?: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -729,7 +745,7 @@ export interface GpuOperations {
   where(cond: Operand, a: Operand, b: Operand): Expr;
   /** c where a == b and 0 elsewhere. */
   copyIfEqual(a: Operand, b: Operand, c: Operand): Expr;
-  /** Limits a to low..high. NumPy's clip. */
+  /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(a: Expr, low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
   matmul(a: Expr, b: Expr): Expr;
@@ -1011,18 +1027,19 @@ export interface GpuOperations {
   /** The products of each two columns, a row. */
   dotCols(a: Expr, b: Expr): Expr;
   /**
-   * The products of the matrices of two stacks: a and b are count matrices below each other. Small ones are multiplied in
-   * one launch.
+   * The products of the matrices of two stacks: a and b are count matrices below each other. All but large ones are
+   * multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they have
+   * elements are rows of a matrix with such a stride: Reshape of a Slice of those.
    */
   mulStack(a: Expr, b: Expr, count: number): Expr;
   /**
-   * How many elements of a are in each of the bins between low and high, a row. The last bin has high, too; what is outside
-   * is passed over. It takes the time of as many comparisons as elements and bins.
+   * How many elements of a are in each of the bins between low and high, a row. As int32. The last bin has high, too; what
+   * is outside is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(a: Expr, bins: number, low: number, high: number): Expr;
-  /** How many elements of a are each of the numbers from 0 to classes-1, a row. Others are passed over. */
+  /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */
   bincount(a: Expr, classes: number): Expr;
-  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. */
+  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32. */
   searchSorted(a: Expr, b: Expr): Expr;
   /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
@@ -1034,6 +1051,21 @@ export interface GpuOperations {
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
    */
   addToElements(a: Expr, rows: Expr, cols: Expr, b: Expr): Expr;
+  /** The transposes of the matrices of a stack, below each other: a is count matrices below each other. */
+  transposeStack(a: Expr, count: number): Expr;
+  /** The symmetric matrix of the lower triangle of a. What is above the diagonal is not used. */
+  symmetricLower(a: Expr): Expr;
+  /** The symmetric matrix of the upper triangle of a. What is below the diagonal is not used. */
+  symmetricUpper(a: Expr): Expr;
+  /** How many different elements a has, 1x1. As int32. All NaN are one. */
+  countUnique(a: Expr): Expr;
+  /**
+   * The k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are fewer, 0
+   * follows; CountUnique says how many there are.
+   */
+  unique(a: Expr, k?: number): Expr;
+  /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
+  uniqueCounts(a: Expr, k?: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

@@ -258,7 +258,7 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "xor", arity: 2, wgsl: "select(V(), V(T(1)), ($0 == V()) != ($1 == V()))"},
 	{name: "where", arity: 3, wgsl: "select($1, $2, $0 == V())"},
 	{name: "copyifequal", arity: 3, wgsl: "select(V(), $2, $0 == $1)"},
-	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
+	{name: "clamp", arity: 3, wgsl: "select(select($0, $1, $0 < $1), $2, select($0, $1, $0 < $1) > $2)"},
 }
 
 // Compute is the reference of the operations: it sets r, element by element, to the result for x, y and z.

@@ -47,11 +47,11 @@ func sign[N number](x N) N {
 }
 
 func clamp[N number](x, lo, hi N) N {
-	if x > hi {
-		x = hi
-	}
 	if x < lo {
 		x = lo
+	}
+	if x > hi {
+		x = hi
 	}
 	return x
 }

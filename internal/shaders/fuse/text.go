@@ -226,7 +226,7 @@ func (t Type) converted(from Type, v string) string {
 	limit := func(n int) string { return vector + "(" + num(n) + t.WGSL()[:1] + ")" } // as in 255u
 	switch {
 	case t == Bool:
-		return shaders.Fill("select(vec4<u32>(), vec4<u32>(1u), $0 != vec4<$1>())", v, from.WGSL())
+		return shaders.Fill("select(vec4<u32>(1u), vec4<u32>(), $0 == vec4<$1>())", v, from.WGSL())
 	case whole && from == F32:
 		v = "whole_" + t.WGSL() + "(" + v + ")"
 		if !t.Packed() {

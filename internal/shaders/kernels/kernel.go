@@ -112,9 +112,9 @@ var (
 	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
 	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4}
 	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
-	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
-	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
-	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
+	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16}
+	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16}
+	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}

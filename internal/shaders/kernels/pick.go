@@ -128,7 +128,7 @@ type choice struct {
 
 // choices lists the variants that serve the request, with every number of parts worth considering.
 func (r *Request) choices() (all []choice, err error) {
-	if r.M < 0 || r.N < 0 || r.K < 0 || r.M > maxSize || r.N > maxSize || r.K > maxSize {
+	if min(r.M, r.N, r.K, r.Stack) < 0 || max(r.M, r.N, r.K, r.Stack) > maxSize || r.M*max(r.Stack, 1) > maxSize {
 		return nil, errSize
 	}
 	for i := range variants {
@@ -139,12 +139,21 @@ func (r *Request) choices() (all []choice, err error) {
 	if len(all) == 0 { // a device below all limits; tiles need nothing
 		all = r.cut(all, &variants[0])
 	}
+	if len(all) == 0 {
+		return nil, errSize
+	}
 	return all, nil
 }
 
 // cut appends the choices of a variant.
 func (r *Request) cut(all []choice, v *variant) []choice {
 	least := shaders.Ceil(max(quads(r.K), 1), v.maxChunk())
+	if r.Stack > 0 {
+		if least == 1 {
+			all = append(all, choice{v, 1, v.cost(r, 1)})
+		}
+		return all
+	}
 	all = append(all, choice{v, least, v.cost(r, least)})
 	if v.rounds(r, least) >= enoughRounds {
 		return all // the device is busy as it is
@@ -230,7 +239,7 @@ func (v *variant) cost(r *Request, parts int) float64 {
 
 // rounds is how often the device fills up with the tiles of a plan.
 func (v *variant) rounds(r *Request, parts int) int {
-	tiles := shaders.Ceil(r.N, v.cols()) * shaders.Ceil(r.M, v.rows()) * parts
+	tiles := shaders.Ceil(r.N, v.cols()) * shaders.Ceil(r.M, v.rows()) * parts * max(r.Stack, 1)
 	if v.form == productTile {
 		return shaders.Ceil(shaders.Ceil(tiles, r.costs().lanes), workers)
 	}

@@ -20,19 +20,22 @@ import (
 // of the device busy, or because no invocation may loop so often. A product with a column, C = A b, is a product with a row:
 // hand over its transpose, and the function's operands with it. So is any product whose result is stored by columns. A result
 // in binary16 must be stored in vectors.
+//
+// With Stack set it is so many products, whose results lie one below the other; k is not cut then.
 type Request struct {
 	M, N, K int
+	Stack   int
 	A, B    Operand
 	Device  Device
 }
 
 // Operand is a factor and where it lies. Offset and Stride are in elements; the stride is that of its rows, or of its
-// columns where ColMajor is set.
+// columns where ColMajor is set. In a stack, Step is from the factor of one product to that of the next.
 type Operand struct {
-	Type           fuse.Type
-	ColMajor       bool
-	Offset, Stride int
-	Vectors        bool // its memory can be bound in vectors
+	Type                 fuse.Type
+	ColMajor             bool
+	Offset, Stride, Step int
+	Vectors              bool // its memory can be bound in vectors
 }
 
 // factor tells how to read a matrix of such a size.
@@ -41,7 +44,7 @@ func (o *Operand) factor(rows, cols int, alongK bool) Factor {
 	if o.ColMajor {
 		lines = cols
 	}
-	return Factor{Type: o.Type, AlongK: alongK, Vector: o.Vectors && o.Offset%4 == 0 && (o.Stride%4 == 0 || lines <= 1)}
+	return Factor{Type: o.Type, AlongK: alongK, Vector: o.Vectors && o.Offset%4 == 0 && o.Step%4 == 0 && (o.Stride%4 == 0 || lines <= 1)}
 }
 
 // Product is how a product is computed.
@@ -108,7 +111,10 @@ func (r *Request) plan(c choice) *Product {
 	k.params = v.params(k.a, k.b, r.K%4 != 0, r.N%4 != 0)
 	step := max(v.kq, 1) // Group takes whole steps
 	chunk := max(shaders.Ceil(quads(r.K), c.parts*step)*step, 1)
-	parts := max(shaders.Ceil(quads(r.K), chunk), 1)
+	parts, next := max(shaders.Ceil(quads(r.K), chunk), 1), chunk
+	if r.Stack > 0 {
+		chunk, parts, next = max(quads(r.K), 1), r.Stack, 0
+	}
 	wide, high := shaders.Ceil(r.N, v.cols()), shaders.Ceil(r.M, v.rows())
 	groups := wide * high * parts
 	if v.form == productTile {
@@ -116,8 +122,10 @@ func (r *Request) plan(c choice) *Product {
 	}
 	a, b := k.a.Unit(), k.b.Unit()
 	p := &Product{A: k.a, B: k.b, Parts: parts, Width: 4 * quads(r.N)}
-	p.First = k.launch(groups, r.M, r.N, r.K, wide, high, parts, chunk, 0, r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b)
-	if parts > 1 {
+	p.First = k.launch(groups, r.M, r.N, r.K, wide, high, parts, chunk, next, r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b, r.A.Step/a, r.B.Step/b)
+	if r.Stack > 0 {
+		p.Parts = 1
+	} else if parts > 1 {
 		p.Sum = Kernel{form: productSum}.launch(shaders.Ceil(r.M*quads(r.N), sumGroup), r.M, r.N, quads(r.N), parts)
 	}
 	return p
@@ -144,22 +152,21 @@ func newElements(c Factor, mem []byte, offset, stride int) elements {
 
 // multiply is the reference of tile, group and row: it computes every part of the product.
 func multiply[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage [][]byte) {
-	m, n, depth, parts, chunk := shape[0], shape[1], shape[2], shape[5], shape[6]
-	a := newElements(k.a, storage[0], shape[ProductA], shape[ProductA+1])
-	b := newElements(k.b, storage[1], shape[ProductB], shape[ProductB+1])
-	right := make([]N, depth*n)
-	for l := range depth {
-		fuse.Read(right[l*n:][:n], b.t, b.mem, b.offset+l*b.k, b.line)
-	}
-	left, acc := make([]N, depth), make([]N, n)
-	for i := range m {
-		fuse.Read(left, a.t, a.mem, a.offset+i*a.line, a.k)
-		for x := range parts {
-			first := min(4*x*chunk, depth)
-			last := min(first+4*chunk, depth)
+	m, n, depth, parts, chunk, next := shape[0], shape[1], shape[2], shape[5], shape[6], shape[7]
+	right, left, acc := make([]N, depth*n), make([]N, depth), make([]N, n)
+	for x := range parts {
+		a := newElements(k.a, storage[0], shape[ProductA]+x*shape[12], shape[ProductA+1])
+		b := newElements(k.b, storage[1], shape[ProductB]+x*shape[13], shape[ProductB+1])
+		first := min(4*x*next, depth)
+		last := min(first+4*chunk, depth)
+		for l := first; l < last; l++ {
+			fuse.Read(right[l*n:][:n], b.t, b.mem, b.offset+l*b.k, b.line)
+		}
+		for i := range m {
+			fuse.Read(left[first:last], a.t, a.mem, a.offset+i*a.line+first*a.k, a.k)
 			clear(acc)
 			addRows(acc, left[first:last], right[first*n:last*n])
-			e.Apply(i, 0, acc)
+			e.Apply(x*m+i, 0, acc)
 			e.Store(x*m+i, 0, acc)
 		}
 	}

@@ -318,6 +318,10 @@ func (r *Run) node(n *expr.Node) error {
 	if n.Kind == expr.Index || n.Kind == expr.Reshape || n.Kind == expr.Sparse {
 		t.put(n.Rows, n.Cols)
 	}
+	if n.Kind == expr.StackProduct {
+		s := n.Stack
+		t.put(n.Rows, n.Cols, s.Count, shaders.Bit(s.Turned[0])|2*shaders.Bit(s.Turned[1]))
+	}
 	if n.Kind == expr.Reduce || n.Kind == expr.Index {
 		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(n.Value))
 	}

@@ -40,6 +40,7 @@ const (
 	Sparse                    // a matrix of which Args[0] are the values; the other two are their rows and columns. Source: Entries
 	SparseProduct             // a sparse matrix times Args[0]: the values, and the words of its rows
 	Words                     // as many int32 as there are when they are looked at
+	StackProduct              // the products of the matrices of two stacks: Stack
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -61,6 +62,7 @@ type Node struct {
 	Source     any        // Leaf: the matrix
 	Value      float64    // Scalar; Reduce: the number that results are finished with; Index: what is added
 	Call       *fuse.Call // Call
+	Stack      *Stack     // StackProduct; Gather: the matrices that it is of, nil if it is none
 	Err        error
 }
 

@@ -60,6 +60,8 @@ func (p *planner) inBlocks(dst Operand, n *expr.Node) {
 		p.reduceBlocks(dst, n)
 	case n.Kind == expr.Product:
 		p.productBlocks(dst, n)
+	case n.Kind == expr.StackProduct && n.Stack.Count > 1:
+		p.stackBlocks(dst, n)
 	case undivided(n):
 		p.tooLarge(n)
 	default:
@@ -109,7 +111,8 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 
 // undivided reports whether a node has no parts that are computed by themselves.
 func undivided(n *expr.Node) bool {
-	return n.Kind == expr.Factor || n.Kind == expr.Reshape || n.Kind == expr.Sparse || n.Kind == expr.SparseProduct
+	return n.Kind == expr.Factor || n.Kind == expr.Reshape || n.Kind == expr.Sparse || n.Kind == expr.SparseProduct ||
+		n.Kind == expr.StackProduct
 }
 
 // wholeRows reports whether rows of n's result are of whole rows of its operand.
@@ -221,6 +224,23 @@ func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 	p.evaluate(dst, &expr.Node{
 		Kind: expr.Map, Op: fuse.OpAdd, Type: n.Type, Rows: n.Rows, Cols: n.Cols, Args: []*expr.Node{p.leaf(dst), half(h, a.Cols)},
 	})
+}
+
+// stackBlocks halves a stack of products.
+func (p *planner) stackBlocks(dst Operand, n *expr.Node) {
+	p.reserve(dst)
+	high, half := n.Rows/n.Stack.Count, n.Stack.Count/2
+	for _, at := range [][2]int{{0, half}, {half, n.Stack.Count}} {
+		part := with(n)
+		stack := *n.Stack
+		stack.Count = at[1] - at[0]
+		part.Rows, part.Stack = high*stack.Count, &stack
+		for _, a := range n.Args {
+			each := a.Rows / n.Stack.Count
+			part.Args = append(part.Args, p.part(a, block{at[0] * each, at[1] * each, 0, a.Cols}))
+		}
+		p.evaluate(dst.part(block{at[0] * high, at[1] * high, 0, n.Cols}), part)
+	}
 }
 
 // placement is where an operand of a Concat goes.

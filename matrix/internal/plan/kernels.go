@@ -50,9 +50,10 @@ func (b *builder) transposedLoads() bool {
 	})
 }
 
-// product computes a matrix product with an element-wise tail.
+// product computes a matrix product, or those of a stack, with an element-wise tail.
 func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
-	transposed := seenTransposed(dst)
+	stack := anchor.n.Stack
+	transposed := seenTransposed(dst) && stack == nil
 	b := p.newBuilder(dst, n.Type, transposed)
 	b.anchor = seen{anchor.n, anchor.transposed != transposed}
 	if b.unaligned() {
@@ -65,10 +66,16 @@ func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 		left, right = right, left
 	}
 	x, y := p.factor(left, b.anchor.transposed), p.factor(right, b.anchor.transposed)
+	if stack != nil {
+		x, y = p.inRows(x, stack), p.inRows(y, stack)
+	}
 	b.build(n, transposed)
-	if b.hazard() || x.Mem == dst.Mem || y.Mem == dst.Mem {
+	switch {
+	case b.hazard() || x.Mem == dst.Mem || y.Mem == dst.Mem:
 		p.viaTemp(dst, n)
-	} else {
+	case stack != nil:
+		p.multiplyStack(b, anchor.n, x, y)
+	default:
 		p.multiply(b, x, y)
 	}
 }
@@ -101,6 +108,53 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 	if best.Parts > 1 {
 		b.launch(best.Sum, bindingOf(parts, buffer.Reads))
 	}
+}
+
+// multiplyStack appends the launch that computes all products of a stack, or those of each of them.
+func (p *planner) multiplyStack(b *builder, n *expr.Node, x, y Operand) {
+	s := n.Stack
+	request := kernels.Request{
+		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Device: p.Device.Device,
+		A: p.stacked(n, 0, x, n.Rows/s.Count, s.Inner), B: p.stacked(n, 1, y, s.Inner, n.Cols),
+	}
+	best, err := request.Pick()
+	if err != nil {
+		p.tooMuch("MulStack", err.Error())
+		return
+	}
+	step := b.factored(best, x, y)
+	if best.Sooner != nil {
+		step.Sooner = b.factored(best.Sooner, x, y)
+	}
+	p.plan.Steps = append(p.plan.Steps, step)
+}
+
+// inRows copies an operand whose rows are the matrices of a stack if it is stored by columns.
+func (p *planner) inRows(op Operand, s *expr.Stack) Operand {
+	if !op.ColMajor || op.Rows != s.Count {
+		return op
+	}
+	c := p.newTemp(op.Type, op.Rows, op.Cols)
+	p.evaluate(c, p.leaf(op))
+	return c
+}
+
+// stacked describes an operand of a stack's product, whose matrices are read as rows x cols.
+func (p *planner) stacked(n *expr.Node, i int, op Operand, rows, cols int) kernels.Operand {
+	o, turned := p.described(op), n.Stack.Turned[i]
+	if turned {
+		rows, cols = cols, rows
+	}
+	switch {
+	case op.Rows == n.Stack.Count && rows != 1: // each row is a matrix
+		o.Step, o.Stride = op.Stride, cols
+	case op.ColMajor:
+		o.Step = rows
+	default:
+		o.Step = rows * op.Stride
+	}
+	o.ColMajor = o.ColMajor != turned
+	return o
 }
 
 // described describes a factor to those who choose kernels.

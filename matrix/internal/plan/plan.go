@@ -204,7 +204,7 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 			p.softmax(dst, n)
 		}
 	default:
-		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() && p.tail(n) {
+		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() && p.tail(n) && (a.n.Stack == nil || !dst.ColMajor) {
 			p.product(dst, n, a)
 		} else {
 			p.mapped(dst, n)
@@ -268,6 +268,8 @@ func (p *planner) findAnchor(n *expr.Node, transposed bool, rows, cols int) (a s
 	switch n.Kind {
 	case expr.Product:
 		return seen{n, transposed}, true
+	case expr.StackProduct:
+		return seen{n, transposed}, !transposed
 	case expr.Map, expr.Call:
 		if n.Op == fuse.OpConvert && n.Args[0].Type.Compute() != n.Type.Compute() {
 			return a, false // the kernel's own value is of the result's type

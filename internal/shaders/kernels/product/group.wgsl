@@ -5,6 +5,7 @@
 // the next step are fetched into registers, LOADS of them, while the current step is computed.
 // Tiles are numbered along the rows of C, then down, and then through the parts that k is cut into; workgroup g computes
 // tile g. Part x of the sum is stored in rows x*m to x*m+m-1. Any m, n and k. Workgroups are folded over x and y.
+// The products of a stack are its parts: each has all of k, and factors of its own.
 // Reference: multiply in product.go.
 
 const TX: u32 = 16u; // @param
@@ -30,9 +31,11 @@ struct Shape {
   high: u32, // tiles one above the other
   parts: u32,
   chunk: u32, // quads of k in a part
-  pad0: u32,
+  next: u32, // quads of k from a part to the next: none in a stack
   a: vec2<u32>, // offset and stride, in what is loaded at once
   b: vec2<u32>,
+  step: vec2<u32>, // from the factors of a part to those of the next: none where k is cut
+  pad0: vec2<u32>,
 }
 
 alias Quad = array<V, 4>; // four lines, which are rows of A or columns of B, for each of four k
@@ -71,18 +74,18 @@ fn split(e: u32, width: u32, along: bool) -> vec2<u32> {
 }
 
 // fetch loads block e of the step that begins at quad l of k. Beyond k it is zero.
-fn fetch(e: u32, row: u32, col: u32, l: u32) -> Quad {
+fn fetch(e: u32, part: u32, row: u32, col: u32, l: u32) -> Quad {
   let s = p.shape;
   var r: Quad;
   var at = l;
   if (e < BLOCKS_A) {
     let x = split(e, AW, A_ALONG_K);
     at += x.y;
-    r = a_load(a_start(s.a, row + 4u * x.x, at), s.a.y);
+    r = a_load(a_start(s.a, row + 4u * x.x, at) + part * s.step.x, s.a.y);
   } else {
     let x = split(e - BLOCKS_A, BW, B_ALONG_K);
     at += x.y;
-    r = b_load(b_start(s.b, col + 4u * x.x, at), s.b.y);
+    r = b_load(b_start(s.b, col + 4u * x.x, at) + part * s.step.y, s.b.y);
   }
   for (var d = 0u; d < 4u; d++) { // @unroll
     r[d] = select(V(), r[d], 4u * at + d < s.k);
@@ -117,12 +120,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
   let x = local % TX;
   let y = local / TX;
-  let first = part * s.chunk;
+  let first = part * s.next;
   let last = min(first + s.chunk, (s.k + 3u) >> 2u);
   var acc: array<array<array<V, CQ>, 4>, RQ>;
   var next: array<Quad, LOADS>;
   for (var e = 0u; e < LOADS; e++) { // @unroll
-    if (local + e * THREADS < BLOCKS) { next[e] = fetch(local + e * THREADS, row, col, first); }
+    if (local + e * THREADS < BLOCKS) { next[e] = fetch(local + e * THREADS, part, row, col, first); }
   } // @unroll
   for (var l = first; l < last; l += KQ) {
     for (var e = 0u; e < LOADS; e++) { // @unroll
@@ -131,7 +134,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     if (l + KQ < last) {
       for (var e = 0u; e < LOADS; e++) { // @unroll
-        if (local + e * THREADS < BLOCKS) { next[e] = fetch(local + e * THREADS, row, col, l + KQ); }
+        if (local + e * THREADS < BLOCKS) { next[e] = fetch(local + e * THREADS, part, row, col, l + KQ); }
       } // @unroll
     }
     for (var d = 0u; d < DEPTH; d++) {
@@ -158,7 +161,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (i < s.m) {
         for (var c = 0u; c < CQ; c++) { // @unroll
           let j = col + 4u * (x + c * TX);
-          if (j < s.n) { store(f, part * s.m + i, j, min(s.n - j, 4u), apply(f, i, j, acc[q][r][c])); }
+          if (j < s.n) { store(f, part * s.m + i, j, min(s.n - j, 4u), apply(f, part * s.m + i, j, acc[q][r][c])); }
         } // @unroll
       }
     } // @unroll

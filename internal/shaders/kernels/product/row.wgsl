@@ -2,7 +2,8 @@
 // each, and the sums meet in workgroup memory. Whether neighbouring invocations walk along k or across the columns depends
 // on how B lies in memory, so that they always read neighbouring vectors.
 // Stripes of columns are numbered by s.wide, then the parts that k is cut into; workgroup g computes stripe g. Part x of
-// the sum is stored in row x. Any n and k. Workgroups are folded over x and y.
+// the sum is stored in row x. Any n and k. Workgroups are folded over x and y. The products of a stack are its parts: each has
+// all of k, and factors of its own.
 // Reference: multiply in product.go.
 
 const LANES: u32 = 16u; // @param
@@ -18,9 +19,11 @@ struct Shape {
   high: u32, // tiles one above the other
   parts: u32,
   chunk: u32, // quads of k in a part
-  pad0: u32,
+  next: u32, // quads of k from a part to the next: none in a stack
   a: vec2<u32>, // offset and stride, in what is loaded at once
   b: vec2<u32>,
+  step: vec2<u32>, // from the factors of a part to those of the next: none where k is cut
+  pad0: vec2<u32>,
 }
 
 alias Rows = array<V, 1>; // four columns of the row
@@ -76,11 +79,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     c = local / LANES;
   }
   let j = 4u * ((g % s.wide) * COLS + c);
-  let first = part * s.chunk;
+  let first = part * s.next;
+  let stepA = part * s.step.x;
+  let stepB = part * s.step.y;
   let last = min(first + s.chunk, (s.k + 3u) >> 2u);
   var acc = V();
   for (var l = first + lane; l < last; l += LANES) {
-    acc += part_of(a_start(s.a, 0u, l), b_start(s.b, j, l), min(s.k - 4u * l, 4u));
+    acc += part_of(a_start(s.a, 0u, l) + stepA, b_start(s.b, j, l) + stepB, min(s.k - 4u * l, 4u));
   }
   sums[lane * COLS + c] = acc;
   workgroupBarrier();
@@ -90,5 +95,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   let out = 4u * ((g % s.wide) * COLS + local);
   let f = fixed();
-  if (local < COLS && out < s.n) { store(f, part, out, min(s.n - out, 4u), apply(f, 0u, out, sums[local])); }
+  if (local < COLS && out < s.n) { store(f, part, out, min(s.n - out, 4u), apply(f, part, out, sums[local])); }
 }

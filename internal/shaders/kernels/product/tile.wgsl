@@ -2,6 +2,7 @@
 // software adapters, which pay dearly for workgroup memory, barriers and each element loaded, and little for big tiles.
 // A tile is RQ x RT rows by 4 x CQ columns. Tiles are numbered along the rows of C, then down, and then through the parts
 // that k is cut into, s.chunk quads each; invocation t computes tile t. Part x of the sum is stored in rows x*m to x*m+m-1.
+// The products of a stack are its parts: each has all of k, and factors of its own.
 // Any m, n and k: with RAGGED what lies beyond k, a multiple of four otherwise, is replaced by zero; with EDGE the last
 // vector of a row may be stored in part. Workgroups are folded over x and y.
 // Reference: multiply in product.go.
@@ -21,9 +22,11 @@ struct Shape {
   high: u32, // tiles one above the other
   parts: u32,
   chunk: u32, // quads of k in a part
-  pad0: u32,
+  next: u32, // quads of k from a part to the next: none in a stack
   a: vec2<u32>, // offset and stride, in what is loaded at once
   b: vec2<u32>,
+  step: vec2<u32>, // from the factors of a part to those of the next: none where k is cut
+  pad0: vec2<u32>,
 }
 
 alias Rows = array<V, RT>; // four columns of RT rows of A
@@ -60,14 +63,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   let part = band / s.high;
   if (part >= s.parts) { return; }
 
-  let first = part * s.chunk;
+  let first = part * s.next;
   let last = min(first + s.chunk, (s.k + 3u) >> 2u);
   let deepA = a_deep(s.a.y);
   let wideA = a_wide(s.a.y);
   let deepB = b_deep(s.b.y);
   let wideB = b_wide(s.b.y);
-  var qa = a_start(s.a, row, first);
-  var qb = b_start(s.b, col, first);
+  var qa = a_start(s.a, row, first) + part * s.step.x;
+  var qb = b_start(s.b, col, first) + part * s.step.y;
   var acc: array<array<array<V, CQ>, RT>, RQ>;
   var x: array<Rows, RQ>;
   for (var l = first; l < last; l++) {
@@ -108,7 +111,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
           if (j < s.n) {
             var n = 4u;
             if (EDGE) { n = min(s.n - j, 4u); }
-            store(f, base + i, j, n, apply(f, i, j, acc[q][r][c]));
+            store(f, base + i, j, n, apply(f, base + i, j, acc[q][r][c]));
           }
         } // @unroll
       }
