@@ -208,13 +208,21 @@ func (d *device) take(l *driver.CommandList) (*work, error) {
 	if err := d.Check(l); err != nil {
 		return nil, err
 	}
-	w := d.record(l)
+	data := make([][]byte, len(l.Data))
+	for i, h := range l.Data {
+		var err error
+		if data[i], err = stage(h); err != nil {
+			return nil, err
+		}
+	}
+	w := d.record(l, data)
 	d.enqueue(w)
 	return w, nil
 }
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
-	return d.run(ctx, "Read", func() (func(), error) {
+	short := false
+	err := d.run(ctx, "Read", func() (func(), error) {
 		foreign, ok := t.Host.Foreign.(copier)
 		if t.Host.Foreign != nil && !ok {
 			return nil, fail("Read", fault.ErrUnsupported, "the Go oracle reads into Go memory only")
@@ -228,13 +236,17 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 				at := t.HostOffset + i*t.Pitch
 				row := src[i*t.Pitch:][:t.Width]
 				if ok {
-					foreign.Store(t.Host.Offset+at, row)
+					short = foreign.Store(t.Host.Offset+at, row) < len(row) || short
 				} else {
 					copy(t.Host.Mem()[at:], row)
 				}
 			}
 		}, nil
 	})
+	if err == nil && short {
+		err = gone("Read")
+	}
+	return err
 }
 
 func (d *device) Wait(ctx context.Context) error {

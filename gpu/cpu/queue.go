@@ -148,10 +148,15 @@ func (d *device) run(ctx context.Context, op string, prepare func() (do func(), 
 
 func nothing() {}
 
-// copier is foreign memory that copies itself: a typed array of a page that has no other device.
+// copier is foreign memory that copies itself: a typed array of a page that has no other device. It says how many bytes it copied.
 type copier interface {
 	Load(at int, into []byte) int
-	Store(at int, from []byte)
+	Store(at int, from []byte) int
+}
+
+// gone is the error of foreign memory that has become shorter.
+func gone(op string) error {
+	return fail(op, fault.ErrInvalid, "host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
 }
 
 // stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may
@@ -176,14 +181,14 @@ func (d *device) stageable(l *driver.CommandList) error {
 }
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
-func (d *device) record(l *driver.CommandList) *work {
+func (d *device) record(l *driver.CommandList, data [][]byte) *work {
 	w := new(work)
 	add := func(do func()) { w.commands = append(w.commands, command{do: do}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
 		switch v := c.Words; c.Op {
 		case driver.OpWrite:
-			src := stage(l.Data[v[3]])
+			src := data[v[3]]
 			dst := d.span(v[0], c.U64(1), uint64(len(src)))
 			w.staged += uint64(len(src))
 			add(func() { copy(dst, src) })
@@ -211,13 +216,15 @@ func (d *device) record(l *driver.CommandList) *work {
 }
 
 // stage copies host data, with zeros up to a multiple of 4.
-func stage(h driver.Host) []byte {
+func stage(h driver.Host) ([]byte, error) {
 	data := slices.Clone(h.Mem())
 	if m, ok := h.Foreign.(copier); ok {
 		data = make([]byte, h.Size)
-		m.Load(h.Offset, data)
+		if m.Load(h.Offset, data) < len(data) {
+			return nil, gone("Submit")
+		}
 	}
-	return append(data, make([]byte, -h.Size&3)...)
+	return append(data, make([]byte, -h.Size&3)...), nil
 }
 
 func (d *device) dispatch(w []uint32, blocks []byte) command {

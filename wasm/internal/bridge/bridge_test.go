@@ -51,9 +51,9 @@ func (p *fakePage) Load(object any, at int, into []byte) int {
 	return copy(into, from[min(at, len(from)):])
 }
 
-func (p *fakePage) Store(object any, at int, from []byte) {
+func (p *fakePage) Store(object any, at int, from []byte) int {
 	into, _ := object.([]byte)
-	copy(into[min(at, len(into)):], from)
+	return copy(into[min(at, len(into)):], from)
 }
 
 func (p *fakePage) Settle(ticket uint32, value any, err error) {

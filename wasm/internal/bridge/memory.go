@@ -24,7 +24,7 @@ type pageMemory struct {
 func (m pageMemory) Load(at int, into []byte) int { return m.page.Load(m.object, at, into) }
 
 // Store copies bytes to the page.
-func (m pageMemory) Store(at int, from []byte) { m.page.Store(m.object, at, from) }
+func (m pageMemory) Store(at int, from []byte) int { return m.page.Store(m.object, at, from) }
 
 // host returns memory of the page's for the device.
 func (b *Bridge) host(object any, size uint32) gpu.Host {

@@ -47,7 +47,7 @@ type Page interface {
 	Object(number uint32) any
 	// Load and Store copy memory of the page's, from byte at on, to and from Go's. Load returns how many bytes there were.
 	Load(object any, at int, into []byte) int
-	Store(object any, at int, from []byte)
+	Store(object any, at int, from []byte) int
 	// Text is Object for a string.
 	Text(number uint32) string
 	// Settle reports the end of the command with the ticket. A value of bytes is copied. It may be called from any goroutine.

@@ -71,17 +71,18 @@ func (h *host) Load(object any, at int, into []byte) (n int) {
 }
 
 // Store implements [Page] for a Uint8Array.
-func (h *host) Store(object any, at int, data []byte) {
+func (h *host) Store(object any, at int, data []byte) (n int) {
 	if v := from(object, at); v.Type() == js.TypeObject {
-		js.CopyBytesToJS(v, data)
+		n = js.CopyBytesToJS(v, data)
 	}
+	return n
 }
 
 // from returns a Uint8Array from a byte on, or undefined. One that was detached has none.
 func from(object any, at int) js.Value {
 	v, _ := object.(js.Value)
 	switch {
-	case v.Type() != js.TypeObject || at > 0 && at >= v.Length():
+	case v.Type() != js.TypeObject || at >= v.Length():
 		return js.Undefined()
 	case at > 0:
 		return v.Call("subarray", at)
