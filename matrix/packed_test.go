@@ -3,6 +3,7 @@
 package matrix_test
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -145,6 +146,21 @@ func packedConversions[T small](t *testing.T, dev *gpu.Device) {
 	same(t, "of ints, to floats", readAll[float32](t, matrix.Convert[float32](matrix.Convert[T](n))), back)
 	check(t, f.Close())
 	check(t, n.Close())
+}
+
+// TestPackedNothing wants the extremes of the type of no elements, and NaN to be true.
+func TestPackedNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small := must[*matrix.Dense[int8]](t)(matrix.New[int8](dev, 0, 3))
+		same(t, "int8", readAll[int8](t, matrix.MaxAll[int8](small)), []int8{-128})
+		same(t, "int8", readAll[int8](t, matrix.MinCols[int8](small)), []int8{127, 127, 127})
+		wide := must[*matrix.Dense[int16]](t)(matrix.New[int16](dev, 2, 0))
+		same(t, "int16", readAll[int16](t, matrix.MaxRows[int16](wide)), []int16{-32768, -32768})
+		same(t, "int16", readAll[int16](t, matrix.MinAll[int16](wide)), []int16{32767})
+		x := must[*dense](t)(matrix.FromSlice(dev, 1, 3, []float32{float32(math.NaN()), 0, -2}))
+		bools := must[*matrix.Dense[matrix.Any]](t)(must[*matrix.Dense[matrix.Any]](t)(matrix.As[matrix.Any](x)).Expr().ConvertTo(matrix.Bool).Eval())
+		same(t, "bools", readAll[float32](t, matrix.Convert[float32, matrix.Any](bools)), []float32{1, 0, 1})
+	})
 }
 
 // TestBool computes with matrices of bools, of which memory may hold any bytes.

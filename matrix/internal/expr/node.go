@@ -249,7 +249,22 @@ func NewTranspose(op string, a *Node) *Node {
 
 // NewReduction builds a sum or the like. number is what its results are finished with, if they are.
 func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, number float64, a *Node) *Node {
-	return (&Node{Kind: Reduce, Red: red, Axis: axis, Value: number}).build(op, a)
+	n := (&Node{Kind: Reduce, Red: red, Axis: axis, Value: number}).build(op, a)
+	if n.Err != nil || a.Rows*a.Cols > 0 || !n.Type.Packed() || n.Type.Compute() != fuse.I32 {
+		return n
+	}
+	extreme := float64(int(1) << (8*n.Type.Size() - 1))
+	switch red { // of nothing: kernels would begin with that of int32
+	case fuse.ReduceMax:
+		extreme = -extreme
+	case fuse.ReduceMin:
+		extreme--
+	default:
+		return n
+	}
+	none := Number(n.Type, n.Rows, n.Cols, extreme)
+	none.Dev = n.Dev
+	return none
 }
 
 // reduction checks a reduction and gives it the type of its results.
