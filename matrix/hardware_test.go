@@ -74,7 +74,7 @@ func TestHardwareProduct(t *testing.T) {
 }
 
 func TestHardwareStacks(t *testing.T) {
-	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) { testStacks(t, dev, 2) })
+	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) { testStacks(t, dev, 1) })
 }
 
 func TestHardwareFolds(t *testing.T) {

@@ -85,7 +85,7 @@ func TestMulStack(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		turns := 8
 		if few {
-			turns = 2
+			turns = 1
 		}
 		testStacks(t, dev, turns)
 		none := func(rows, cols int) *dense { return must[*dense](t)(matrix.New[float32](dev, rows, cols)) }
