@@ -130,7 +130,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	if m.typed != 0 {
 		t = m.t
 	}
-	n = n.Typed(t)
+	n = promoted(n.Typed(t), t)
 	dev := cmp.Or(m.dev, n.Dev)
 	if dev == nil {
 		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device")
@@ -143,6 +143,14 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 		return firstError(m.assign(ctx, op, c.node()), c.close())
 	}
 	return m.store(op, dev, n.Type, n.Rows, n.Cols, func(d exec.Dense) error { return exec.Of(dev).Assign(ctx, d, n) })
+}
+
+// promoted is a result of float32 as a complex one where that is wanted.
+func promoted(n *node, t fuse.Type) *node {
+	if t == fuse.C64 && n.Type == fuse.F32 {
+		return expr.NewConversion("Assign", t, n)
+	}
+	return n
 }
 
 // store has compute write a rows x cols result: in place if m has that size, else to memory that m takes over if compute

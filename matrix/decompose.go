@@ -220,7 +220,7 @@ func (f *LU[T]) U() *Expr[T] {
 // Permute is b with its rows exchanged as those of the matrix were, or with trans back: P * b, or the transpose of P times b.
 func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
 	return shown[T]("Permute", f.all(), []*node{from("Permute", b)}, func(s *shaping, lu *node) *node {
-		return s.routine(expr.RoutinePermute, expr.Form{Turned: trans}, 1, lu, s.real(1))
+		return s.routine(expr.RoutinePermute, expr.Form{Turned: trans}, 1, lu, s.float32(1))
 	})
 }
 
@@ -228,7 +228,7 @@ func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
 // matrix it has infinities or NaN.
 func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, lu *node) *node {
-		return s.routine(expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, s.real(1))
+		return s.routine(expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, s.float32(1))
 	})
 }
 

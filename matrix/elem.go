@@ -42,8 +42,14 @@ type Any float64
 // int32 or uint32, and what is assigned to a matrix of int8, uint8, int16 or uint16 wraps as in Go. So sums of products of int8 are
 // exact where they are converted to int32 before they are stored: Convert[int32](Mul(a, b)). A bool is 0 or 1 of uint32; what is
 // assigned to a matrix of them is true unless it is 0.
+//
+// A complex64 is two float32, and what is computed of it is computed of those, in float32. Sums, differences, products of both kinds,
+// quotients and powers are defined, [Exp], [Log], [Sqrt] and the trigonometric and hyperbolic functions, comparisons for equality,
+// sums, means, variances, norms, [Solve] and [Inverse], and all that makes, shapes or gathers; other operations are
+// [gpu.ErrUnsupported]. Operands of float32 may stand beside complex ones. What is real, such as [Abs] or a norm, becomes complex64 where that
+// is T; [Real] has it as float32.
 type Elem interface {
-	float32 | int32 | uint32 | Half | Any | int8 | uint8 | int16 | uint16 | bool
+	float32 | int32 | uint32 | Half | Any | int8 | uint8 | int16 | uint16 | bool | complex64
 }
 
 // DType names an element type at run time. Its String method returns NumPy's name; its Size is the bytes of one element.
@@ -60,9 +66,12 @@ const (
 	Int16   = fuse.I16
 	Uint16  = fuse.U16
 	Bool    = fuse.Bool
+
+	Complex64 = fuse.C64
 )
 
-// numberOf returns the element type that T is, [expr.Untyped] for Any, and the number as a float64, which holds it exactly.
+// numberOf returns the element type that T is, [expr.Untyped] for Any, and the number as a float64, which holds it exactly: of a complex
+// one the real part.
 func numberOf[T Elem](v T) (fuse.Type, float64) {
 	switch v := any(v).(type) {
 	case float32:
@@ -83,6 +92,8 @@ func numberOf[T Elem](v T) (fuse.Type, float64) {
 		return fuse.U16, float64(v)
 	case bool:
 		return fuse.Bool, float64(shaders.Bit(v))
+	case complex64:
+		return fuse.C64, float64(real(v))
 	}
 	return expr.Untyped, float64(any(v).(Any))
 }
@@ -113,7 +124,7 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 	}
 	out := make([]byte, 0, len(numbers)*t.Size())
 	for _, v := range numbers {
-		var word [4]byte
+		var word [8]byte // a complex number's imaginary part is 0
 		binary.LittleEndian.PutUint32(word[:], t.Store(float64(v)))
 		out = append(out, word[:t.Size()]...)
 	}
@@ -131,6 +142,8 @@ func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 			any(data).([]bool)[i] = b != 0
 		}
 		return err
+	case ok && t == fuse.C64:
+		return fail("Read", gpu.ErrUnsupported, "complex64 elements as real numbers; As[complex64] has them")
 	case !ok:
 		return read(hostOf(data))
 	}

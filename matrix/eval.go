@@ -20,7 +20,7 @@ import (
 // Eval reads an expression with the operators of Go. Names stand for the operands of vars, dense matrices, sparse ones or expressions; * or @ is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
 // and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
-// Go's ^ is refused. T(A) and A.T are the transpose. There are no comments and no chains of comparisons such as a < b < c.
+// Go's ^ is refused. T(A) and A.T are the transpose, H(A) and A.H that of the complex conjugates. There are no comments and no chains of comparisons such as a < b < c.
 //
 // A[i, j] is an element, A[i] a row, A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, in which both ends of a range
 // may be missing, and A[i:k:step] every so many of them, backwards where the step is negative. All are numbers from 0; negative ones count from the end, -1 is the last. What lies outside is [buffer.ErrIndex].
@@ -329,11 +329,12 @@ func (e *evaluator) suffixed(start int, x *node, depth int) *node {
 	for e.err == nil {
 		switch {
 		case e.accept('.'):
-			if e.scan.At(e.next) != "T" {
-				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there is only A.T, and functions have no prefix")
+			turn := e.scan.At(e.next)
+			if turn != "T" && turn != "H" {
+				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there are only A.T and A.H, and functions have no prefix")
 			}
 			e.next++
-			x = e.apply(start, "T", x)
+			x = e.apply(start, turn, x)
 		case e.follows('['):
 			if depth++; depth > maxNest {
 				return e.malformed("nested too deeply")
@@ -481,5 +482,5 @@ func (e *evaluator) beside(args []*node) fuse.Type {
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
 	t = t.Compute()
-	return t == fuse.F32 || t.Load(t.Store(v)) == v
+	return t == fuse.F32 || t == fuse.C64 || t.Load(t.Store(v)) == v
 }

@@ -35,6 +35,7 @@ var textForms = map[string]textForm{
 	"int32": conversionForm(fuse.I32), "uint32": conversionForm(fuse.U32),
 	"int16": conversionForm(fuse.I16), "uint16": conversionForm(fuse.U16),
 	"int8": conversionForm(fuse.I8), "uint8": conversionForm(fuse.U8), "bool": conversionForm(fuse.Bool),
+	"complex64": conversionForm(fuse.C64),
 }
 
 func conversionForm(t fuse.Type) textForm {
@@ -121,7 +122,7 @@ func windowNode(op string, n *node, i, k, j, l int) *node {
 		return n
 	}
 	change := window(op, i, k, j, l)
-	if m, ok := n.Source.(*core); ok && n.Kind == expr.Leaf {
+	if m, ok := n.Source.(*core); ok && (n.Kind == expr.Leaf || n.Kind == expr.Complex) {
 		v := m.lentView(op, change) // which nobody could close
 		return v.operand(op)
 	}

@@ -593,6 +593,18 @@ func textShaping(name string) int {
 		return 76
 	case "uniquecounts":
 		return 77
+	case "complex":
+		return 78
+	case "real":
+		return 79
+	case "imag":
+		return 80
+	case "angle", "arg":
+		return 81
+	case "conj":
+		return 82
+	case "conjtranspose", "h":
+		return 83
 	}
 	return -1
 }
@@ -882,6 +894,14 @@ var textNames = [...]string{
 	"countunique",
 	"unique",
 	"uniquecounts",
+	"complex",
+	"real",
+	"imag",
+	"angle",
+	"arg",
+	"conj",
+	"conjtranspose",
+	"h",
 	"softmax",
 	"softmaxcols",
 	"softmaxall",
@@ -973,6 +993,12 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).countUnique,
 	(*shaping).unique,
 	(*shaping).uniqueCounts,
+	(*shaping).complex,
+	(*shaping).real,
+	(*shaping).imag,
+	(*shaping).angle,
+	(*shaping).conj,
+	(*shaping).conjTranspose,
 }
 
 // shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
@@ -1058,4 +1084,10 @@ var shapingCounts = [...]struct {
 	{"CountUnique", 1, 0, 0},
 	{"Unique", 1, 0, 1},
 	{"UniqueCounts", 1, 0, 1},
+	{"Complex", 2, 0, 0},
+	{"Real", 1, 0, 0},
+	{"Imag", 1, 0, 0},
+	{"Angle", 1, 0, 0},
+	{"Conj", 1, 0, 0},
+	{"ConjTranspose", 1, 0, 0},
 }

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"unsafe"
@@ -79,7 +80,12 @@ func (e *Expr[T]) Dims() (rows, cols int) {
 }
 
 // DType returns the element type of the result.
-func (e *Expr[T]) DType() DType { return e.expr("DType").n.Typed(fuse.F32).Type }
+func (e *Expr[T]) DType() DType {
+	if t := typeOf[T](); t == fuse.C64 { // which a real result becomes
+		return t
+	}
+	return e.expr("DType").n.Typed(fuse.F32).Type
+}
 
 // On ties an expression without matrices, such as a Fill, to a device.
 func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
@@ -136,7 +142,7 @@ func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
 // Such a view does not keep the memory alive, and neither do views of that.
 func (e *Expr[T]) Matrix() *Dense[T] {
 	n, transposed := expr.Resolve(e.expr("Matrix").n, false)
-	if n.Err != nil || n.Kind != expr.Leaf {
+	if n.Err != nil || n.Kind != expr.Leaf && n.Kind != expr.Complex {
 		return nil
 	}
 	m, ok := n.Source.(*core)
@@ -157,7 +163,13 @@ func numberNode(t fuse.Type, v float64) *node {
 	return expr.Number(t, 1, 1, v)
 }
 
-func scalar[T Elem](v T) *node { return numberNode(numberOf(v)) }
+func scalar[T Elem](v T) *node {
+	number := numberNode(numberOf(v))
+	if z, ok := any(v).(complex64); ok {
+		return expr.NewComplex("Fill", number, numberNode(fuse.F32, float64(imag(z))))
+	}
+	return number
+}
 
 // Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
 // Operands must agree in their types, [gpu.ErrInvalid] otherwise.
@@ -171,6 +183,9 @@ func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 
 // powNode is x to the power s. Some powers need no logarithm.
 func powNode(op string, x, s *node) *node {
+	if _, im := s.Parts(); im == nil && s.Kind == expr.Complex { // a number of Go's
+		s, _ = s.Parts()
+	}
 	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpSqrt.Takes(x.Type) {
 		switch s.Value {
 		case 0.5:
@@ -194,6 +209,10 @@ func Fill[T Elem](rows, cols int, v T) *Expr[T] { return &Expr[T]{fillNode(rows,
 func fillNode(rows, cols int, number *node) *node {
 	if err := expr.CheckVirtual("Fill", rows, cols); err != nil {
 		return expr.Failed(err)
+	}
+	if number.Kind == expr.Complex {
+		re, im := number.Parts()
+		return expr.NewComplex("Fill", fillNode(rows, cols, re), cmp.Or(im, expr.Number(fuse.F32, 1, 1, 0)))
 	}
 	n := *number
 	n.Rows, n.Cols = rows, cols
@@ -253,7 +272,9 @@ func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operan
 
 // holds reports whether x and y have the same size and test, a node that compares them, is 1 everywhere.
 func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, error) {
-	err := expr.Join(op, x, y).Err
+	a, _ := x.Parts()
+	b, _ := y.Parts()
+	err := expr.Join(op, a, b).Err
 	switch {
 	case err != nil || x.Rows != y.Rows || x.Cols != y.Cols:
 		return false, err

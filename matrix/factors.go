@@ -13,7 +13,12 @@ import (
 // Decompositions as expressions: a routine of the planner packs the factors of a matrix into one, of which these show parts.
 
 // real is an operand in the type that decompositions compute in.
-func (s *shaping) real(at int) *node { return expr.NewConversion(s.op, fuse.F32, s.args[at]) }
+func (s *shaping) float32(at int) *node {
+	if s.args[at].Type == fuse.C64 {
+		return expr.Failed(fail(s.op, gpu.ErrUnsupported, "not defined for ", fuse.C64.String()))
+	}
+	return expr.NewConversion(s.op, fuse.F32, s.args[at])
+}
 
 // finish is a result in the operands' type.
 func (s *shaping) finish(x *node) *node {
@@ -62,7 +67,10 @@ func (s *shaping) solve() *node {
 	if !s.square() {
 		return nil
 	}
-	return s.finish(s.solved(s.real(0), s.real(1)))
+	if s.isComplex() {
+		return s.complexSolved(s.args[0], s.args[1])
+	}
+	return s.finish(s.solved(s.float32(0), s.float32(1)))
 }
 
 func (s *shaping) solved(a, b *node) *node {
@@ -78,9 +86,12 @@ func (s *shaping) inverse() *node {
 	if !s.square() {
 		return nil
 	}
-	a := s.real(0)
-	i, j := s.at(a.Rows, a.Rows)
-	return s.finish(s.solved(a, expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j))))
+	i, j := s.at(s.args[0].Rows, s.args[0].Rows)
+	identity := expr.NewConversion(s.op, fuse.F32, s.apply(fuse.OpEq, i, j))
+	if s.isComplex() {
+		return s.complexSolved(s.args[0], identity)
+	}
+	return s.finish(s.solved(s.float32(0), identity))
 }
 
 // pivots are the diagonal of U, and whether each row was exchanged: the sign of the determinant.
@@ -89,7 +100,7 @@ func (s *shaping) pivots() (diagonal, sign *node) {
 		return expr.Failed(s.err), expr.Failed(s.err)
 	}
 	n := s.args[0].Rows
-	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.float32(0))
 	if lu.Err != nil {
 		return lu, lu
 	}
@@ -116,7 +127,7 @@ func (s *shaping) detSign() *node {
 
 func (s *shaping) lowerLU() *node {
 	a := s.args[0]
-	return s.finish(s.lower(s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0)), a.Rows, min(a.Rows, a.Cols)))
+	return s.finish(s.lower(s.routine(expr.RoutineLU, expr.Form{}, 1, s.float32(0)), a.Rows, min(a.Rows, a.Cols)))
 }
 
 // lower is the unit lower triangle of a packed LU.
@@ -131,37 +142,37 @@ func (s *shaping) lower(lu *node, rows, cols int) *node {
 
 func (s *shaping) upperLU() *node {
 	a := s.args[0]
-	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.float32(0))
 	i, j := s.at(min(a.Rows, a.Cols), a.Cols)
 	return s.finish(s.where(s.apply(fuse.OpLe, i, j), s.gather(lu, i, j), s.float(0)))
 }
 
 // permutedLU exchanges the rows as the elimination did.
 func (s *shaping) permutedLU() *node {
-	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.real(0))
-	return s.finish(s.routine(expr.RoutinePermute, expr.Form{}, 1, lu, s.real(0)))
+	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.float32(0))
+	return s.finish(s.routine(expr.RoutinePermute, expr.Form{}, 1, lu, s.float32(0)))
 }
 
 func (s *shaping) choleskyFactor() *node {
-	return s.finish(s.routine(expr.RoutineCholesky, expr.Form{}, 1, s.real(0)))
+	return s.finish(s.routine(expr.RoutineCholesky, expr.Form{}, 1, s.float32(0)))
 }
 
 func (s *shaping) solveLower() *node {
-	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{}, 1, s.real(0), s.real(1)))
+	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{}, 1, s.float32(0), s.float32(1)))
 }
 
 func (s *shaping) solveUpper() *node {
-	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.real(0), s.real(1)))
+	return s.finish(s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.float32(0), s.float32(1)))
 }
 
 func (s *shaping) solveStack() *node {
 	a := s.args[0]
-	return s.finish(s.routine(expr.RoutineSolve, expr.Form{}, a.Rows/max(a.Cols, 1), s.real(0), s.real(1)))
+	return s.finish(s.routine(expr.RoutineSolve, expr.Form{}, a.Rows/max(a.Cols, 1), s.float32(0), s.float32(1)))
 }
 
 func (s *shaping) qFactor() *node {
 	a := s.args[0]
-	return s.finish(s.orthogonal(s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0)), a.Rows, a.Cols))
+	return s.finish(s.orthogonal(s.routine(expr.RoutineQR, expr.Form{}, 1, s.float32(0)), a.Rows, a.Cols))
 }
 
 // orthogonal is the Q of a packed QR.
@@ -172,7 +183,7 @@ func (s *shaping) orthogonal(qr *node, rows, cols int) *node {
 }
 
 func (s *shaping) rFactor() *node {
-	return s.finish(s.upper(s.routine(expr.RoutineQR, expr.Form{}, 1, s.real(0))))
+	return s.finish(s.upper(s.routine(expr.RoutineQR, expr.Form{}, 1, s.float32(0))))
 }
 
 // upper is the upper triangle of a packed QR.
@@ -186,7 +197,7 @@ func (s *shaping) upper(qr *node) *node {
 
 // leastSquares is R^-1 Q^T b, and of the transpose of a wide matrix Q R^-T b.
 func (s *shaping) leastSquares() *node {
-	a, b := s.real(0), s.real(1)
+	a, b := s.float32(0), s.float32(1)
 	if a.Err == nil && b.Err == nil && a.Rows != b.Rows {
 		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
 		return nil
@@ -210,11 +221,11 @@ func (s *shaping) smallest(qr, b *node) *node {
 }
 
 func (s *shaping) eigenvalues() *node {
-	return s.finish(s.values(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))))
+	return s.finish(s.values(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.float32(0))))
 }
 
 func (s *shaping) eigenvectors() *node {
-	return s.finish(s.eigenColumns(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.real(0))))
+	return s.finish(s.eigenColumns(s.routine(expr.RoutineEigen, expr.Form{}, 1, s.float32(0))))
 }
 
 // eigenColumns are the vectors of packed eigenvalues.
@@ -225,7 +236,7 @@ func (s *shaping) eigenColumns(e *node) *node {
 
 // singular is the packed singular value decomposition, of the transpose if a is wide.
 func (s *shaping) singular() (packed *node, turned bool) {
-	a := s.real(0)
+	a := s.float32(0)
 	if turned = a.Rows < a.Cols; turned {
 		a = expr.NewTranspose(s.op, a)
 	}

@@ -1399,6 +1399,36 @@ func UniqueCounts[T Elem](a Operand[T], k int) *Expr[int32] {
 	return &Expr[int32]{shapingNode("UniqueCounts", 77, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
 }
 
+// Complex is the complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
+func Complex[T Elem](a, b Operand[T]) *Expr[complex64] {
+	return &Expr[complex64]{shapingNode("Complex", 78, typeOf[T](), []*node{from("Complex", a), from("Complex", b)})}
+}
+
+// Real is the real parts. As float32; of real numbers those themselves.
+func Real[T Elem](a Operand[T]) *Expr[float32] {
+	return &Expr[float32]{shapingNode("Real", 79, typeOf[T](), []*node{from("Real", a)})}
+}
+
+// Imag is the imaginary parts. As float32; of real numbers 0.
+func Imag[T Elem](a Operand[T]) *Expr[float32] {
+	return &Expr[float32]{shapingNode("Imag", 80, typeOf[T](), []*node{from("Imag", a)})}
+}
+
+// Angle is the angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
+func Angle[T Elem](a Operand[T]) *Expr[float32] {
+	return &Expr[float32]{shapingNode("Angle", 81, typeOf[T](), []*node{from("Angle", a)})}
+}
+
+// Conj is the complex conjugates. Real numbers are their own.
+func Conj[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Conj", 82, typeOf[T](), []*node{from("Conj", a)})}
+}
+
+// ConjTranspose is the transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too.
+func ConjTranspose[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("ConjTranspose", 83, typeOf[T](), []*node{from("ConjTranspose", a)})}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

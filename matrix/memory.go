@@ -374,6 +374,7 @@ func (m *core) setValue(op string, src *core) error {
 var arrayTypes = [...]dtype.Type{
 	fuse.F32: dtype.Float32, fuse.I32: dtype.Int32, fuse.U32: dtype.Uint32, fuse.F16: dtype.Float16,
 	fuse.I8: dtype.Int8, fuse.U8: dtype.Uint8, fuse.I16: dtype.Int16, fuse.U16: dtype.Uint16, fuse.Bool: dtype.Bool8,
+	fuse.C64: dtype.Complex64,
 }
 
 // FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. The memory lives until

@@ -813,6 +813,24 @@ func (a *Expr[T]) Unique(k int) *Expr[T] { return Unique(a, k) }
 // UniqueCounts is how many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows.
 func (a *Expr[T]) UniqueCounts(k int) *Expr[int32] { return UniqueCounts(a, k) }
 
+// Complex is the complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
+func (a *Expr[T]) Complex(b Operand[T]) *Expr[complex64] { return Complex(a, b) }
+
+// Real is the real parts. As float32; of real numbers those themselves.
+func (a *Expr[T]) Real() *Expr[float32] { return Real(a) }
+
+// Imag is the imaginary parts. As float32; of real numbers 0.
+func (a *Expr[T]) Imag() *Expr[float32] { return Imag(a) }
+
+// Angle is the angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
+func (a *Expr[T]) Angle() *Expr[float32] { return Angle(a) }
+
+// Conj is the complex conjugates. Real numbers are their own.
+func (a *Expr[T]) Conj() *Expr[T] { return Conj(a) }
+
+// ConjTranspose is the transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too.
+func (a *Expr[T]) ConjTranspose() *Expr[T] { return ConjTranspose(a) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

@@ -62,7 +62,7 @@ func (f *Cholesky[T]) L() *Expr[T] {
 
 // Solve is the solution of a * x = b, where a is what was factorised.
 func (f *Cholesky[T]) Solve(b Operand[T]) *Expr[T] {
-	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.real(1)) })
+	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.float32(1)) })
 }
 
 // solvedTwice solves with a lower triangle and with its transpose.
@@ -157,9 +157,9 @@ func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 		case qr.Rows < qr.Cols, trans && right.Rows != qr.Cols:
 			return expr.Failed(expr.ShapeError(op, qr.Shape(), right.Shape()))
 		case trans:
-			return s.smallest(qr, s.real(1))
+			return s.smallest(qr, s.float32(1))
 		}
-		return s.fitted(qr, s.real(1))
+		return s.fitted(qr, s.float32(1))
 	})
 }
 

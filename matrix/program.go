@@ -77,7 +77,7 @@ func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 		if s.to.typed != 0 {
 			t = s.to.t
 		}
-		n := s.n.Typed(t)
+		n := promoted(s.n.Typed(t), t)
 		if err := s.to.store(op, dev, n.Type, n.Rows, n.Cols, func(exec.Dense) error { return nil }); err != nil {
 			return nil, err
 		}

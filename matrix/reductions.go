@@ -50,6 +50,9 @@ func reduceNode(op string, what fuse.Reduction, axis fuse.Axis, x *node, number 
 	case fuse.AxisCols:
 		results = x.Cols
 	}
+	if norm := what >= fuse.ReduceNorm1 && what <= fuse.ReduceNormP; norm && x.Kind == expr.Complex {
+		x = expr.NewMap(op, fuse.OpAbs, x)
+	}
 	count := float64(x.Rows*x.Cols) / float64(results) // NaN where there are no results
 	switch what {
 	case fuse.ReduceMean:

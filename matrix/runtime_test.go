@@ -70,7 +70,7 @@ func TestAs(t *testing.T) {
 			"another type":       {second(matrix.As[float32](a)), gpu.ErrInvalid},
 			"nil":                {second(matrix.As[float32]((*anyOne)(nil))), buffer.ErrNil},
 			"option":             {second(matrix.New[float32](dev, 1, 1, matrix.Options{Type: matrix.Int32})), gpu.ErrInvalid},
-			"no type":            {second(matrix.New[number](dev, 1, 1, matrix.Options{Type: 9})), gpu.ErrInvalid},
+			"no type":            {second(matrix.New[number](dev, 1, 1, matrix.Options{Type: 99})), gpu.ErrInvalid},
 			"wrapped":            {second(matrix.Wrap(dev, 1, 1, []number{1})), gpu.ErrUnsupported},
 			"wrapped host":       {second(matrix.FromBuffer[number](dev, 1, 1, matrix.Host([]number{1}), buffer.DontOwnBuffer)), buffer.ErrNil},
 			"wrapped buffer":     {other.SetValueFrom(1, 1, []number{1}, buffer.DontOwnBuffer), gpu.ErrUnsupported},

@@ -372,10 +372,10 @@ func (s *shaping) reshape() *node {
 	}
 	from, _ := expr.Resolve(a, false)
 	switch m, ok := a.Source.(*core); {
-	case a.Kind == expr.Leaf && ok && !m.ColMajor && m.Contiguous():
+	case (a.Kind == expr.Leaf || a.Kind == expr.Complex) && ok && !m.ColMajor && m.Contiguous():
 		v := m.lentView(s.op, func(l expr.Layout) (expr.Layout, error) { return l.Reshape(s.op, rows, cols) })
 		return v.operand(s.op)
-	case from.Kind != expr.Leaf && from.Kind != expr.Gather && from.Kind != expr.Scalar: // it is computed first anyway
+	case from.Kind != expr.Leaf && from.Kind != expr.Gather && from.Kind != expr.Scalar && from.Kind != expr.Complex: // it is computed first anyway
 		return expr.NewReshape(s.op, rows, cols, a)
 	}
 	i, j := s.at(rows, cols)
@@ -393,6 +393,9 @@ func (s *shaping) reshape() *node {
 
 func (s *shaping) takeRows() *node {
 	a, rows := s.args[0], s.labels(1)
+	if rows.Err != nil {
+		return rows
+	}
 	if rows.Rows == 1 {
 		rows = expr.NewTranspose(s.op, rows)
 	}
@@ -406,6 +409,9 @@ func (s *shaping) takeRows() *node {
 
 func (s *shaping) takeCols() *node {
 	a, cols := s.args[0], s.labels(1)
+	if cols.Err != nil {
+		return cols
+	}
 	if cols.Cols == 1 {
 		cols = expr.NewTranspose(s.op, cols)
 	}

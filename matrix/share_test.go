@@ -50,7 +50,7 @@ func TestShareBuffer(t *testing.T) {
 			"offset":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Options{Offset: 5}) }, buffer.ErrShort},
 			"stride":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Options{Stride: 1}) }, buffer.ErrStride},
 			"size":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), -1, 2) }, buffer.ErrSize},
-			"type":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 1, 1, matrix.Options{Type: 9}) }, gpu.ErrInvalid},
+			"type":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 1, 1, matrix.Options{Type: 99}) }, gpu.ErrInvalid},
 			"nil":       {func() (*matrix.Dense[matrix.Any], error) { return share(nil, 1, 1) }, buffer.ErrNil},
 		} {
 			_, err := c.run()

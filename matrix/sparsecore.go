@@ -62,7 +62,7 @@ func (s *sparseCore) checkKind(op string) error {
 	switch {
 	case s.dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
-	case s.t.Packed():
+	case s.t.Size() != 4:
 		return fail(op, gpu.ErrUnsupported, "sparse matrices of ", s.t.String())
 	case s.format > BlockColumn:
 		return fail(op, gpu.ErrInvalid, "unknown format")

@@ -122,7 +122,7 @@ var elements = map[string][]string{
 	"buffer/cruncher": {"float32", "uint8", "int16"},
 	"buffer/file/npy": {"float32", "uint64", "complex128", "dtype.Half"},
 	"buffer/ndarray":  {"float32", "int64", "bool", "dtype.Half"},
-	"":                {"float32", "int32", "dtype.Half", "matrix.Any"},
+	"":                {"float32", "int32", "dtype.Half", "matrix.Any", "complex64"},
 }
 
 // instances lists type arguments: of one parameter all, of two all pairs.

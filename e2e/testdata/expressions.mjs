@@ -50,6 +50,35 @@ export const tests = {
     same(await gpu.matrix(2, 2, [1, 1, 0, 1]).matrixPower(5).read(), [1, 5, 0, 1], 'power');
     await fails('ErrNotSquare', 'an inverse', () => gpu.zeros(2, 3).inv().read());
   }),
+  complex: withGpu(async (gpu) => {
+    const values = Float32Array.of(1, 2, 3, 0, 0, -1, 2, -1), z = gpu.matrix(2, 2, values, {dtype: 'complex64'});
+    const real = gpu.matrix(2, 2, [1, 2, 3, 4]);
+    for (const [name, x, want] of /** @type {[string, any, number[]][]} */ ([
+      ['itself', z, [...values]], ['transposed', z.T, [1, 2, 0, -1, 3, 0, 2, -1]], ['conjugates', z.conjTranspose(), [1, -2, 0, 1, 3, 0, 2, 1]],
+      ['times', z.mul(z), [-3, 4, 9, 0, -1, 0, 3, -4]], ['beside real numbers', real.add(z).sub(1), [1, 2, 4, 0, 2, -1, 5, -1]],
+      ['product', z.matmul(z.conjTranspose()), [14, 0, 4, 5, 4, -5, 6, 0]], ['absolute values', z.slice(1, 2, 0, 1).abs(), [1]],
+      ['sum', z.sum(), [6, 0]], ['norm', z.norm2().square(), [20]], ['parts', z.real().complex(z.imag()), [...values]], ['imaginary', z.imag(), [2, 0, -1, -1]],
+      ['equal', z.equal(3), [0, 1, 0, 0]], ['stacked', gpu.hstack([z.col(0), real.col(0)]), [1, 2, 1, 0, 0, -1, 3, 0]], ['where', gpu.where(real.greater(2), z, 7), [7, 0, 7, 0, 0, -1, 2, -1]],
+      ['converted', real.astype('complex64'), [1, 0, 2, 0, 3, 0, 4, 0]], ['angles', z.angle().slice(1, 2, 0, 1), [-Math.PI / 2]], ['exponential', gpu.full(1, 1, 0).complex(Math.PI).exp().add(1).abs(), [0]],
+      ['one', gpu.eye(2, {dtype: 'complex64'}), [1, 0, 0, 0, 0, 0, 1, 0]], ['full', gpu.full(1, 2, 3, {dtype: 'complex64'}), [3, 0, 3, 0]], ['steps', gpu.arange(3, {dtype: 'complex64'}), [0, 0, 1, 0, 2, 0]],
+    ])) same(await x.read(), want, name, want.map(() => 2e-6));
+    same(await z.solve(z.matmul(z)).sub(z).abs().read(), [0, 0, 0, 0], 'a solution', Array(4).fill(1e-5));
+    const memory = new Float32Array(10).fill(9), w = gpu.wrap(memory, 2, 2, {dtype: 'complex64', offset: 1, order: 'column'});
+    w.assign(z);
+    await w.sync();
+    same(memory, [9, 9, 1, 2, 0, -1, 3, 0, 2, -1], 'wrapped memory');
+    w.assign(real).row(1).assign(5);
+    await w.sync();
+    same(memory, [9, 9, 1, 0, 5, 0, 2, 0, 5, 0], 'real numbers in wrapped memory');
+    throws('ErrShort', 'too few numbers', () => gpu.matrix(2, 2, [1, 2, 3, 4], {dtype: 'complex64'}));
+    throws('ErrInvalid', 'as float32', () => z.astype('float32'));
+    throws('ErrInvalid', 'with integers', () => z.add(gpu.ones(2, 2, {dtype: 'int32'})));
+    throws('ErrUnsupported', 'compared', () => z.less(z));
+    await fails('ErrUnsupported', 'two numbers as one', () => z.sum().value());
+    await fails('ErrUnsupported', 'singular values', () => z.singularValues().read());
+    await fails('ErrUnsupported', 'sparse', () => gpu.sparseFrom(z));
+    same(await z.read(), [...values], 'after errors');
+  }),
   elementwise: withGpu(async (gpu) => {
     const x = noise(37 * 5, 1), y = noise(37 * 5, 2).map((v) => v + (v < 0 ? -0.5 : 0.5));
     const a = gpu.matrix(37, 5, x), b = gpu.matrix(37, 5, y);

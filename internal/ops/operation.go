@@ -59,7 +59,7 @@ type Operation struct {
 	NumPy    string   // where it is another name than in JavaScript
 	Text     []string // in matrix.Eval. Every in small letters; operations with a scalar have none
 	Takes    string   // of a reduction, what number it takes: Ddof or Power
-	Int32    bool     // its results are int32
+	Makes    string   // the element type of its results, where it is not that of the operands
 	Alone    bool     // of a reduction: there is only the one of all elements
 	Every    string   // of a reduction: Go's name of the one of all elements. Name
 	Params   string   // of a shaping: the parameters in Go

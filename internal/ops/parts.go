@@ -39,17 +39,17 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Shape: "a.rows, b.cols",
 	},
 	{
-		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins", Int32: true,
+		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins", Makes: "int32",
 		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "As int32. The last bin has high, too; what is outside is " +
 			"passed over. It takes the time of as many comparisons as elements and bins.",
 	},
 	{
-		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes", Int32: true,
+		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes", Makes: "int32",
 		Doc: "is how many elements of a are each of the numbers from 0 to classes-1, a row", Note: "As int32. Others are passed over.",
 	},
 	{
 		Name: "SearchSorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted",
-		Note: "As int32.", Shape: "b.rows, b.cols", Int32: true,
+		Note: "As int32.", Shape: "b.rows, b.cols", Makes: "int32",
 	},
 	{
 		Name: "PutElements", Params: "a Operand[T], rows, cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
@@ -74,7 +74,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Note: "What is below the diagonal is not used.",
 	},
 	{
-		Name: "CountUnique", Params: "a Operand[T]", Shape: "1, 1", Int32: true, Doc: "is how many different elements a has, 1x1",
+		Name: "CountUnique", Params: "a Operand[T]", Shape: "1, 1", Makes: "int32", Doc: "is how many different elements a has, 1x1",
 		Note: "As int32. All NaN are one.",
 	},
 	{
@@ -82,7 +82,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Note: "All NaN are one, the last. Where there are fewer, 0 follows; CountUnique says how many there are.",
 	},
 	{
-		Name: "UniqueCounts", Params: "a Operand[T], k int", Shape: "1, k ?? a.rows * a.cols", Int32: true,
+		Name: "UniqueCounts", Params: "a Operand[T], k int", Shape: "1, k ?? a.rows * a.cols", Makes: "int32",
 		Doc: "is how many elements of a are each of those of Unique, a row", Note: "As int32. Where there are fewer, 0 follows.",
 	},
 })

@@ -40,7 +40,7 @@ var reductions = section(Reduction, "reductions", []Operation{
 		Note: "Computed without overflow. Of nothing it is minus infinity.", Gradient: "exp(a - y)",
 	},
 	{
-		Name: "CountNonzero", Doc: "number of elements that are not 0", Note: "As int32. NaN is not 0.", NumPy: "count_nonzero", Int32: true,
+		Name: "CountNonzero", Doc: "number of elements that are not 0", Note: "As int32. NaN is not 0.", NumPy: "count_nonzero", Makes: "int32",
 	},
 	{
 		Name: "AnyNonzero", JS: "any", Text: []string{"any", "anynonzero"}, Doc: "logical or",
@@ -51,11 +51,11 @@ var reductions = section(Reduction, "reductions", []Operation{
 		Note: "It is 1 or 0. NaN counts as true. Of nothing it is 1.",
 	},
 	{
-		Name: "ArgMax", Doc: "index of the largest element", Int32: true, NumPy: "argmax",
+		Name: "ArgMax", Doc: "index of the largest element", Makes: "int32", NumPy: "argmax",
 		Note: "The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.",
 	},
 	{
-		Name: "ArgMin", Doc: "index of the smallest element", Int32: true, NumPy: "argmin",
+		Name: "ArgMin", Doc: "index of the smallest element", Makes: "int32", NumPy: "argmin",
 		Note: "The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.",
 	},
 	{Name: "Trace", Doc: "sum of the diagonal", Alone: true},
@@ -65,7 +65,7 @@ var reductions = section(Reduction, "reductions", []Operation{
 var sorts = section(Order, "order", []Operation{
 	{Name: "Sort", Doc: "sorted in ascending order", Note: "NaN comes last, and equal elements keep their order."},
 	{
-		Name: "ArgSort", Doc: "the indices, as int32, of its elements in ascending order", Int32: true, NumPy: "argsort",
+		Name: "ArgSort", Doc: "the indices, as int32, of its elements in ascending order", Makes: "int32", NumPy: "argsort",
 		Note: "NaN comes last, and equal elements keep their order.",
 	},
 	{
@@ -73,7 +73,7 @@ var sorts = section(Order, "order", []Operation{
 		Note: "NaN is the largest, and of equal elements the first one comes first.",
 	},
 	{
-		Name: "ArgTopK", Doc: "the indices, as int32, of its k largest elements, the largest first", Takes: Most, Int32: true,
+		Name: "ArgTopK", Doc: "the indices, as int32, of its k largest elements, the largest first", Takes: Most, Makes: "int32",
 		Note: "NaN is the largest, and of equal elements the first one comes first.",
 	},
 	{Name: "CumSum", Doc: "its running sums", NumPy: "cumsum"},

@@ -157,6 +157,12 @@ func printCells(w io.Writer, rows, cols int, at func(i, j int) (any, error)) err
 					return err
 				}
 			}
+			switch z := cell.(type) {
+			case complex64:
+				cell = complexText(complex128(z), 64)
+			case complex128:
+				cell = complexText(z, 128)
+			}
 			fmt.Fprintf(tw, "%v\t", cell)
 		}
 		fmt.Fprintln(tw)
@@ -202,8 +208,13 @@ func jsonNumber(v any) any {
 	case "+Inf", "-Inf":
 		return strings.TrimPrefix(text, "+") + "inity"
 	}
-	if h, ok := v.(matrix.Half); ok {
-		return h.Float32()
+	switch v := v.(type) {
+	case matrix.Half:
+		return v.Float32()
+	case complex64:
+		return []any{jsonNumber(real(v)), jsonNumber(imag(v))}
+	case complex128:
+		return []any{jsonNumber(real(v)), jsonNumber(imag(v))}
 	}
 	return v
 }

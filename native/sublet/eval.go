@@ -27,7 +27,8 @@ const typesHelp = `
 Files are NumPy's .npy, .csv with one row a line, the Matrix Market's .mtx, or .npz as scipy.sparse.save_npz writes them; - is standard
 input or output, of which the former may bring any but the last. Matrices of .mtx (coordinate) and .npz are sparse, and results stay so
 where the mathematics does; they are written to .mtx and .npz as such, to other files with all elements. Elements are float32, float16,
-int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files; numbers of a .csv, .mtx or .npz are float32. float64,
+int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files, or complex64, also beside float32; numbers of a .csv,
+.mtx or .npz are float32. In text, complex numbers are 1+2j, as NumPy has them, and [1, 2] in JSON. float64,
 int64 and uint64 need --cast, which converts these and mixtures to float32 and reports the largest relative change of an element. Those
 of fewer than 32 bits are computed with 32 and wrap when they are stored; floats that become whole numbers saturate. An array of one dimension is a row, one without dimensions is
 a 1x1 matrix. Either order of elements is read; results are written row by row, in blocks. A .csv has no names of columns; --header
@@ -71,7 +72,7 @@ argument is what is subtracted from the number of elements (ddof), not an axis. 
   gather(A, ROWS, COLS)                                           elements at those places, 0 where there is none
   rowindex(rows, cols) colindex(rows, cols)                       the number of each element's row or column, of int32
   float32(A) float16(A) int32(A) uint32(A) int16(A) uint16(A)
-  int8(A) uint8(A) bool(A)                                        other element types
+  int8(A) uint8(A) bool(A) complex64(A)                           other element types
   fill(rows, columns, value)
 
 The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide. Several statements NAME = EXPR stand in
@@ -240,6 +241,7 @@ func (t *task) open(ctx context.Context) (err error) {
 var elementTypes = map[dtype.Type]matrix.DType{
 	dtype.Float32: matrix.Float32, dtype.Float16: matrix.Float16, dtype.Int32: matrix.Int32, dtype.Uint32: matrix.Uint32,
 	dtype.Int8: matrix.Int8, dtype.Uint8: matrix.Uint8, dtype.Int16: matrix.Int16, dtype.Uint16: matrix.Uint16, dtype.Bool8: matrix.Bool,
+	dtype.Complex64: matrix.Complex64,
 }
 
 // check judges a file by its header, and opens the device for the first one that is right.
@@ -251,13 +253,13 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 	is, typ := "the file is "+x.Type.String(), x.Type
 	_, known := elementTypes[typ]
 	switch {
-	case typ.Code == dtype.Complex64.Code:
-		return fault.Fail(x.path, errElem, is)
+	case typ.Code == dtype.Complex64.Code && (t.cast || !known):
+		return fault.Fail(x.path, errElem, is, "; of complex numbers there are those of complex64, which are not cast")
 	case t.cast:
 		typ = dtype.Float32
 	case !known:
-		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32, uint32, int8, uint8, int16, uint16 and bool", advice)
-	case len(t.operands) > 0 && typ != t.operands[0].Type:
+		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32, uint32, int8, uint8, int16, uint16, bool and complex64", advice)
+	case len(t.operands) > 0 && mixed(typ, t.operands[0].Type):
 		first := t.operands[0]
 		return fault.Fail(x.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
 	}
@@ -268,6 +270,12 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
 	}
 	return nil
+}
+
+// mixed reports whether there are no expressions of two types: float32 may stand beside complex64.
+func mixed(a, b dtype.Type) bool {
+	float := func(t dtype.Type) bool { return t == dtype.Float32 || t == dtype.Complex64 }
+	return a != b && (!float(a) || !float(b))
 }
 
 // dims returns the size of the matrix that an array is.

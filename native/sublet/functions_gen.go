@@ -76,5 +76,6 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   searchsorted(A,B) putelements(A,ROWS,COLS,B)
   addtoelements(A,ROWS,COLS,B) transposestack(A,count)
   symmetriclower(A) symmetricupper(A) countunique(A)
-  unique(A,[k]) uniquecounts(A,[k])                               that make or shape matrices; numbers in [] may be left out
+  unique(A,[k]) uniquecounts(A,[k]) complex(A,B) real(A)
+  imag(A) angle(A) arg(A) conj(A) conjtranspose(A) h(A)           that make or shape matrices; numbers in [] may be left out
 `

@@ -23,8 +23,8 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
-// real is a dictionary that TVM wrote.
-const real = "../../buffer/file/params/testdata/dlr_4in2out_v2.params"
+// dictionary is one that TVM wrote.
+const dictionary = "../../buffer/file/params/testdata/dlr_4in2out_v2.params"
 
 // tensor is a header and data in the words of encoding/binary.
 type tensor struct {
@@ -100,14 +100,14 @@ data1  float32  2      192     8
 data3  float32  3      248     12
 data2  float32  2      308     8
 `
-	if got := must(t, "params", "list", real); got != want {
+	if got := must(t, "params", "list", dictionary); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	var got []map[string]any
-	if err := json.Unmarshal([]byte(must(t, "params", "list", real, "--json", "--sha256")), &got); err != nil || len(got) != 4 {
+	if err := json.Unmarshal([]byte(must(t, "params", "list", dictionary, "--json", "--sha256")), &got); err != nil || len(got) != 4 {
 		t.Fatal(got, err)
 	}
-	sum := sha256.Sum256([]byte(slurp(t, real)[132:144]))
+	sum := sha256.Sum256([]byte(slurp(t, dictionary)[132:144]))
 	first := map[string]any{
 		"name": "data4", "dtype": "float32", "shape": []int{3}, "offset": 132, "nbytes": 12, "sha256": hex.EncodeToString(sum[:]),
 	}
@@ -198,14 +198,14 @@ func TestParamsPrint(t *testing.T) {
 		"1099511627776": {
 			typ: dtype.Uint64, data: uint64(1 << 40),
 		},
-		"1.5":       {typ: dtype.Float16, data: uint16(0x3e00)},
-		"-2":        {typ: dtype.BFloat16, data: uint16(0xc000)},
-		"0.1":       {typ: dtype.Float32, data: float32(0.1)},
-		"1e-300":    {typ: dtype.Float64, data: 1e-300},
-		"(1+2i)":    {typ: dtype.Complex64, data: complex64(complex(1, 2))},
-		"(-1+0.1i)": {typ: dtype.Complex128, data: complex(-1, 0.1)},
-		"0x2a":      {typ: bits(10, 8), data: byte(0x2a)},
-		"0x0102":    {typ: bits(99, 16), data: []byte{1, 2}},
+		"1.5":     {typ: dtype.Float16, data: uint16(0x3e00)},
+		"-2":      {typ: dtype.BFloat16, data: uint16(0xc000)},
+		"0.1":     {typ: dtype.Float32, data: float32(0.1)},
+		"1e-300":  {typ: dtype.Float64, data: 1e-300},
+		"1+2j":    {typ: dtype.Complex64, data: complex64(complex(1, 2))},
+		"-1+0.1j": {typ: dtype.Complex128, data: complex(-1, 0.1)},
+		"0x2a":    {typ: bits(10, 8), data: byte(0x2a)},
+		"0x0102":  {typ: bits(99, 16), data: []byte{1, 2}},
 	} {
 		x.name = "x"
 		text := must(t, "params", "get", pack(t, "in.params", x), "x")
@@ -230,7 +230,7 @@ func TestParamsPrint(t *testing.T) {
 }
 
 func TestParamsVerify(t *testing.T) {
-	if text := must(t, "params", "verify", real, "--strict"); text != "tensors: 4, bytes of data: 40, bytes after the last tensor: 0\n" {
+	if text := must(t, "params", "verify", dictionary, "--strict"); text != "tensors: 4, bytes of data: 40, bytes after the last tensor: 0\n" {
 		t.Errorf("%q", text)
 	}
 	for _, name := range []string{"a.params", "a.npz", "a.safetensors"} {
@@ -240,7 +240,7 @@ func TestParamsVerify(t *testing.T) {
 		}
 	}
 	stale := filepath.Join(t.TempDir(), "stale.params")
-	if err := os.WriteFile(stale, []byte(slurp(t, real)+"stale string"), 0o600); err != nil {
+	if err := os.WriteFile(stale, []byte(slurp(t, dictionary)+"stale string"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if text := must(t, "params", "verify", stale); text != "tensors: 4, bytes of data: 40, bytes after the last tensor: 12\n" {

@@ -60,13 +60,13 @@ func TestParamsThereAndBack(t *testing.T) {
 	for _, via := range []string{"x.npz", "x.safetensors"} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "out.params")
-		must(t, "params", "convert", real, filepath.Join(dir, via))
+		must(t, "params", "convert", dictionary, filepath.Join(dir, via))
 		must(t, "params", "convert", filepath.Join(dir, via), out)
-		if slurp(t, out) != slurp(t, real) {
+		if slurp(t, out) != slurp(t, dictionary) {
 			t.Errorf("through %s it changed", via)
 		}
 		must(t, "params", "convert", out, out) // in and out
-		if slurp(t, out) != slurp(t, real) {
+		if slurp(t, out) != slurp(t, dictionary) {
 			t.Error("over itself it changed")
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {

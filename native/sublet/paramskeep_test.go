@@ -54,10 +54,10 @@ func TestParamsTexts(t *testing.T) {
 
 // TestParamsTail reports the bytes after a dictionary that a conversion leaves out.
 func TestParamsTail(t *testing.T) {
-	in := write(t, "in.params", append([]byte(slurp(t, real)), "stale!"...))
+	in := write(t, "in.params", append([]byte(slurp(t, dictionary)), "stale!"...))
 	out := filepath.Join(t.TempDir(), "out.params")
 	text := must(t, "params", "convert", in, out)
-	if !strings.HasSuffix(text, ", bytes after the last tensor left out: 6\n") || slurp(t, out) != slurp(t, real) {
+	if !strings.HasSuffix(text, ", bytes after the last tensor left out: 6\n") || slurp(t, out) != slurp(t, dictionary) {
 		t.Errorf("%q", text)
 	}
 	var c converted

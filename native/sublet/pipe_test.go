@@ -110,9 +110,9 @@ func TestParamsRest(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	out := filepath.Join(t.TempDir(), "out.params")
-	o := subletFrom(pipe(t, slurp(t, real)+strings.Repeat("stale", 1e5)), "params", "convert", "-", out, "--from", "params", "--json")
+	o := subletFrom(pipe(t, slurp(t, dictionary)+strings.Repeat("stale", 1e5)), "params", "convert", "-", out, "--from", "params", "--json")
 	var c converted
-	if err := json.Unmarshal([]byte(o.stdout), &c); err != nil || c.Trailing != 5e5 || slurp(t, out) != slurp(t, real) {
+	if err := json.Unmarshal([]byte(o.stdout), &c); err != nil || c.Trailing != 5e5 || slurp(t, out) != slurp(t, dictionary) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
@@ -201,7 +201,7 @@ func TestStandardOutput(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.args, v, err)
 		}
 	}
-	if o := sublet("mul", real, a); !strings.Contains(o.stderr, "sublet params get") {
+	if o := sublet("mul", dictionary, a); !strings.Contains(o.stderr, "sublet params get") {
 		t.Errorf("%+v", o)
 	}
 	// Not even what went wrong.

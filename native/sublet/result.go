@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
@@ -111,6 +112,8 @@ func readRows(ctx context.Context, m *matrix.Dense[matrix.Any], i, k int) (cells
 		return readAs[uint8](ctx, m)
 	case matrix.Bool:
 		return readAs[bool](ctx, m)
+	case matrix.Complex64:
+		return readAs[complex64](ctx, m)
 	default:
 		return readAs[float32](ctx, m)
 	}
@@ -136,6 +139,8 @@ func writeCSV(w *bufio.Writer, c cells, cols int) error {
 			line = strconv.AppendFloat(line, float64(v.Float32()), 'g', -1, 32)
 		case bool:
 			line = append(line, "01"[boolIndex(v)])
+		case complex64:
+			line = append(line, complexText(complex128(v), 64)...)
 		default:
 			line = fmt.Append(line, v)
 		}
@@ -149,6 +154,12 @@ func writeCSV(w *bufio.Writer, c cells, cols int) error {
 		line = line[:0]
 	}
 	return nil
+}
+
+// complexText is a complex number of so many bits as NumPy and Python read it.
+func complexText(v complex128, bits int) string {
+	text := strconv.FormatComplex(v, 'g', -1, bits)
+	return strings.TrimSuffix(text[1:], "i)") + "j"
 }
 
 func boolIndex(b bool) int {

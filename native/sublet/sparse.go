@@ -137,6 +137,9 @@ func (t *task) writeSparse(ctx context.Context, out io.Writer, path string, s *m
 
 // writeArray writes a dense result as an array of the Matrix Market.
 func writeArray(ctx context.Context, out io.Writer, m *matrix.Dense[matrix.Any]) error {
+	if m.DType() == matrix.Complex64 {
+		return fault.Fail("write", gpu.ErrUnsupported, "complex numbers to .mtx; .npy and .csv hold them")
+	}
 	v, err := m.Read(ctx)
 	if err != nil {
 		return err

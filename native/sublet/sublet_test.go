@@ -298,6 +298,7 @@ func TestErrors(t *testing.T) {
 	ints := save(t, npy.Header{Type: dtype.Int32, Shape: []int64{2, 3}}, make([]int32, 6))
 	long := save(t, npy.Header{Type: dtype.Float64, Shape: []int64{1}}, []float64{1e300})
 	parts := save(t, npy.Header{Type: dtype.Complex64, Shape: []int64{1}}, []complex64{1i})
+	widest := save(t, npy.Header{Type: dtype.Complex128, Shape: []int64{1}}, []complex128{1i})
 	cube := save(t, npy.Header{Type: dtype.Float32, Shape: []int64{1, 1, 1}}, []float32{1})
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.npy")
@@ -310,7 +311,7 @@ func TestErrors(t *testing.T) {
 		"help of too much":   {"ErrUsage", []string{"help", "params", "lost"}},
 		"no such shell":      {"ErrUsage", []string{"completion", "command.com"}},
 		"output of no name":  {"ErrUsage", []string{"mul", a, b, "-o", ""}},
-		"archive":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + real}},
+		"archive":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + dictionary}},
 		"no such command":    {"ErrUsage", []string{"mull"}},
 		"no such flag":       {"ErrUsage", []string{"mul", "--fast", a, b}},
 		"negative time":      {"ErrUsage", []string{"info", "--timeout", "-1s"}},
@@ -327,7 +328,9 @@ func TestErrors(t *testing.T) {
 		"no .npy":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + text}},
 		"float64":            {"ErrType", []string{"eval", "A", "-i", "A=" + long}},
 		"float64 too large":  {"ErrOverflow", []string{"eval", "A", "-i", "A=" + long, "--cast"}},
-		"complex":            {"ErrType", []string{"eval", "A", "-i", "A=" + parts}},
+		"complex128":         {"ErrType", []string{"eval", "A", "-i", "A=" + widest}},
+		"complex to .mtx":    {"ErrUnsupported", []string{"eval", "A", "-i", "A=" + parts, "-o", filepath.Join(dir, "out.mtx")}},
+		"complex beside int": {"ErrType", []string{"eval", "A+B", "-i", "A=" + parts, "-i", "B=" + ints}},
 		"complex to cast":    {"ErrType", []string{"eval", "A", "-i", "A=" + parts, "--cast"}},
 		"mixture":            {"ErrType", []string{"eval", "A+B", "-i", "A=" + a, "-i", "B=" + ints}},
 		"three dimensions":   {"ErrShape", []string{"eval", "A", "-i", "A=" + cube}},

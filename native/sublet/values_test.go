@@ -5,6 +5,9 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,5 +71,35 @@ func TestFloat64(t *testing.T) {
 	text = must(t, "eval", "B", "-i", "B="+single, "--cast", "--driver", "cpu", "--json")
 	if !strings.Contains(text, `"largest_relative_change":0,`) {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestEvalComplex reads and writes complex numbers, beside real ones too.
+func TestEvalComplex(t *testing.T) {
+	z := save(t, npy.Header{Type: dtype.Complex64, Shape: []int64{2, 2}}, []complex64{1 + 2i, 3, -1i, complex(0.5, float32(math.Inf(-1)))})
+	a := floats(t, 2, 2, 1, 2, 3, 4)
+	dir := t.TempDir()
+	out, text := filepath.Join(dir, "out.npy"), filepath.Join(dir, "out.csv")
+	for _, d := range drivers {
+		printed := must(t, "eval", "z", "-i", "z="+z, "--driver", d)
+		if want := "  1+2j      3+0j\n  0-1j  0.5-Infj\n2x2 complex64 in "; !strings.HasPrefix(printed, want) {
+			t.Errorf("%s: printed as %q", d, printed)
+		}
+		var got struct{ Values any }
+		if err := json.Unmarshal([]byte(must(t, "eval", "z[1]", "-i", "z="+z, "--json", "--driver", d)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if want := []any{[]any{[]any{0.0, -1.0}, []any{0.5, "-Infinity"}}}; !reflect.DeepEqual(got.Values, want) {
+			t.Errorf("%s: in JSON %v", d, got.Values)
+		}
+		must(t, "eval", "a % z + 1", "-i", "z="+z, "-i", "a="+a, "-o", out, "--driver", d)
+		h, v := read[complex64](t, out)
+		if want := []complex64{2 + 2i, 7, 1 - 3i}; h.Type != dtype.Complex64 || !slices.Equal(v[:3], want) {
+			t.Errorf("%s: %v %v, want %v", d, h, v, want)
+		}
+		must(t, "eval", "z[0]", "-i", "z="+z, "-o", text, "--driver", d)
+		if line := slurp(t, text); line != "1+2j,3+0j\n" {
+			t.Errorf("%s: in .csv %q", d, line)
+		}
 	}
 }

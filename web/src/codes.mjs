@@ -194,6 +194,34 @@ export const WHOLE = [
   ElementWise.ShiftRight,
 ];
 
+/** What operations make of complex numbers, by their names; the others do not take any. @type {Record<number, string>} */
+export const OF_COMPLEX = {
+  [ElementWise.Neg]: 'complex64',
+  [ElementWise.Abs]: 'float32',
+  [ElementWise.Square]: 'complex64',
+  [ElementWise.Recip]: 'complex64',
+  [ElementWise.Sqrt]: 'complex64',
+  [ElementWise.Exp]: 'complex64',
+  [ElementWise.Log]: 'complex64',
+  [ElementWise.Sin]: 'complex64',
+  [ElementWise.Cos]: 'complex64',
+  [ElementWise.Tan]: 'complex64',
+  [ElementWise.Sinh]: 'complex64',
+  [ElementWise.Cosh]: 'complex64',
+  [ElementWise.Tanh]: 'complex64',
+  [ElementWise.IsNaN]: 'float32',
+  [ElementWise.IsInf]: 'float32',
+  [ElementWise.IsFinite]: 'float32',
+  [ElementWise.Add]: 'complex64',
+  [ElementWise.Sub]: 'complex64',
+  [ElementWise.Mul]: 'complex64',
+  [ElementWise.Div]: 'complex64',
+  [ElementWise.Pow]: 'complex64',
+  [ElementWise.Eq]: 'float32',
+  [ElementWise.Ne]: 'float32',
+  [ElementWise.Where]: 'complex64',
+};
+
 /** What Op.Reduce computes. */
 export const Reduction = Object.freeze({
   Sum: 0,
@@ -296,6 +324,12 @@ export const Shaping = Object.freeze({
   CountUnique: 75,
   Unique: 76,
   UniqueCounts: 77,
+  Complex: 78,
+  Real: 79,
+  Imag: 80,
+  Angle: 81,
+  Conj: 82,
+  ConjTranspose: 83,
 });
 
 /** The reductions of real numbers. @type {number[]} */
@@ -315,11 +349,31 @@ export const INT32_REDUCTIONS = [
   Reduction.ArgMin,
 ];
 
-/** The shapings whose results are int32. @type {number[]} */
-export const INT32_SHAPINGS = [
-  Shaping.Histogram,
-  Shaping.BinCount,
-  Shaping.SearchSorted,
-  Shaping.CountUnique,
-  Shaping.UniqueCounts,
-];
+/** What reductions make of complex numbers; the others do not take any. @type {Record<number, string>} */
+export const REDUCED_COMPLEX = {
+  [Reduction.Sum]: 'complex64',
+  [Reduction.Mean]: 'complex64',
+  [Reduction.Var]: 'float32',
+  [Reduction.Std]: 'float32',
+  [Reduction.Norm1]: 'float32',
+  [Reduction.Norm2]: 'float32',
+  [Reduction.NormInf]: 'float32',
+  [Reduction.NormP]: 'float32',
+  [Reduction.CountNonzero]: 'int32',
+  [Reduction.AnyNonzero]: 'float32',
+  [Reduction.AllNonzero]: 'float32',
+  [Reduction.Trace]: 'complex64',
+};
+
+/** The element types of the shapings' results, where they are not those of the operands. @type {Record<number, string>} */
+export const SHAPING_TYPES = {
+  [Shaping.Histogram]: 'int32',
+  [Shaping.BinCount]: 'int32',
+  [Shaping.SearchSorted]: 'int32',
+  [Shaping.CountUnique]: 'int32',
+  [Shaping.UniqueCounts]: 'int32',
+  [Shaping.Complex]: 'complex64',
+  [Shaping.Real]: 'float32',
+  [Shaping.Imag]: 'float32',
+  [Shaping.Angle]: 'float32',
+};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {BOOL, FLOAT16, halfBits, holds, typedArrayClass} from './dtype.mjs';
+import {BOOL, FLOAT16, halfBits, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, show, tagOf} from './errors.mjs';
 import {MAX_BYTES} from './protocol.mjs';
 
@@ -24,15 +24,15 @@ function converted(where, type, count, values) {
 
 /**
  * The bytes of the values for a matrix: a typed array of the element type as it is, anything else converted.
- * @param {string} where @param {DType} type @param {number} count @param {any} values @returns {Data}
+ * @param {string} where @param {DType} type @param {number} elements how many @param {any} values @returns {Data}
  */
-export function dataOf(where, type, count, values) {
+export function dataOf(where, type, elements, values) {
   const own = typedArrayClass(values);
   const same = holds(own, type);
   if (own?.startsWith('Big') || (own === undefined && !Array.isArray(values))) {
     throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
   }
-  const {length} = values;
+  const {length} = values, count = numbersIn(type, elements);
   if (length < count) throw failure('ErrShort', where, `${length} values where ${count} are needed`);
   if (length > count) throw failure('ErrShape', where, `${length} values where ${count} are needed`);
   const array = same ? values : converted(where, type, count, values);
@@ -48,15 +48,15 @@ export function dataOf(where, type, count, values) {
  * @param {import('./node.mjs').Node} node @param {unknown} into the user's choice @returns {any}
  */
 export function destination({type, rows, cols}, into) {
-  const count = rows * cols;
-  if (count * type.size > MAX_BYTES) throw failure('ErrLimit', 'read', `${count * type.size} bytes at once; read parts`);
+  const count = numbersIn(type, rows * cols), bytes = rows * cols * type.size;
+  if (bytes > MAX_BYTES) throw failure('ErrLimit', 'read', `${bytes} bytes at once; read parts`);
   if (into === undefined) return allocate('read', () => new type.Array(count));
   const own = typedArrayClass(into);
   if (own === undefined || !holds(own, type)) {
     throw failure('ErrInvalid', 'read', `${own ?? (ArrayBuffer.isView(into) ? 'DataView' : show(into))} for elements of type ${type.name}; it takes a ${type.Array.name}`);
   }
   const {length} = /** @type {Float32Array} */ (into);
-  if (length < count) throw failure('ErrShort', 'read', `${length} elements for ${rows}x${cols}`);
+  if (length < count) throw failure('ErrShort', 'read', `${length} elements for ${rows}x${cols}${count > rows * cols ? ' of two numbers' : ''}`);
   return into;
 }
 

@@ -21,12 +21,17 @@ export const DTYPES = Object.freeze([
   Object.freeze({id: 6, name: 'int16', size: 2, real: false, Array: Int16Array}),
   Object.freeze({id: 7, name: 'uint16', size: 2, real: false, Array: Uint16Array}),
   Object.freeze({id: 8, name: 'bool', size: 1, real: false, Array: Uint8Array}),
+  Object.freeze({id: 9, name: 'complex64', size: 8, real: true, Array: Float32Array}), // two numbers for each element
 ]);
 
 export const FLOAT32 = DTYPES[0];
 export const INT32 = DTYPES[1];
 export const FLOAT16 = DTYPES[3];
 export const BOOL = DTYPES[8];
+export const COMPLEX64 = DTYPES[9];
+
+/** How many numbers of a typed array elements are. @param {DType} type @param {number} count of the elements */
+export const numbersIn = (type, count) => type === COMPLEX64 ? 2 * count : count;
 
 /** @param {string} where @param {unknown} name @param {DType} fallback what undefined stands for @returns {DType} */
 export function dtypeOf(where, name, fallback) {
@@ -52,12 +57,13 @@ export const typedArrayClass = (view) => ArrayBuffer.isView(view) ? classOf(view
 export const dtypeOfClass = (name) => name === undefined ? undefined : BY_CLASS[name];
 
 /**
- * Whether arrays of a class hold elements of a type as they are: a Uint16Array may hold the bits of float16, a Uint8Array bools.
+ * Whether arrays of a class hold elements of a type as they are: a Uint16Array may hold the bits of float16, a Uint8Array bools, a
+ * Float32Array complex numbers.
  * @param {string | undefined} name a class @param {DType} type
  */
 export function holds(name, type) {
   const own = dtypeOfClass(name)?.name;
-  return own === type.name || (own === 'uint16' && type === FLOAT16) || (own === 'uint8' && type === BOOL);
+  return own === type.name || (own === 'uint16' && type === FLOAT16) || (own === 'uint8' && type === BOOL) || (own === 'float32' && type === COMPLEX64);
 }
 
 const float = new Float32Array(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {destination} from './data.mjs';
-import {FLOAT16, dtypeOf} from './dtype.mjs';
+import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
 import {Memory} from './memory.mjs';
@@ -206,7 +206,7 @@ export class Expr extends methods(make) {
 
   /** @param {unknown} name */
   astype(name) {
-    return new Expr(this.#session, nodes.cast(this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
+    return new Expr(this.#session, nodes.cast('astype', this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
@@ -275,6 +275,7 @@ export class Expr extends methods(make) {
   async value(options) {
     const node = this.#use('value');
     if (node.rows !== 1 || node.cols !== 1) throw failure('ErrShape', 'value', `${node.rows}x${node.cols} is not 1x1`);
+    if (node.type === COMPLEX64) throw failure('ErrUnsupported', 'value', 'a complex number is two; read has both');
     /** @type {Expr} */
     const wide = node.type === FLOAT16 ? this.astype('float32') : this;
     return (await wide.read(undefined, options))[0];
@@ -338,6 +339,6 @@ export class View extends Expr {
 /** What is to be assigned, of the element type of the target. @param {string} where @param {View} target @param {unknown} x */
 export function valueFor(where, target, x) {
   const {list: [to, node]} = operands(where, [target, x]);
-  if (node.type !== to.type) throw failure('ErrInvalid', where, `${node.type.name} to ${to.type.name}; convert with astype`);
+  if (node.type !== to.type && !(node.type === FLOAT32 && to.type === COMPLEX64)) throw failure('ErrInvalid', where, `${node.type.name} to ${to.type.name}; convert with astype`);
   return node;
 }

@@ -3,7 +3,7 @@
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
-import {FLOAT32, dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
+import {FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
@@ -182,14 +182,13 @@ export class Gpu extends functions(make) {
   eye(n, options) {
     const where = 'eye';
     nodes.checkDims(where, n, n);
+    const {dtype} = read(where, options, ['dtype']), type = dtypeOf(where, dtype, FLOAT32);
     const values = allocate(where, () => {
-      const a = new Float32Array(n * n);
-      for (let i = 0; i < n; i++) a[i * (n + 1)] = 1;
+      const a = new Float32Array(numbersIn(type, n * n));
+      for (let i = 0; i < n; i++) a[numbersIn(type, i * (n + 1))] = 1;
       return a;
     });
-    const {dtype} = read(where, options, ['dtype']);
-    if (dtypeOf(where, dtype, FLOAT32) === FLOAT32) return this.#filled(where, n, n, values, options);
-    return this.#filled(where, n, n, allocate(where, () => Array.from(values)), options);
+    return this.#filled(where, n, n, holds('Float32Array', type) ? values : allocate(where, () => Array.from(values)), options);
   }
 
   /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
@@ -238,7 +237,7 @@ export class Gpu extends functions(make) {
     const where = 'map', o = read(where, options, ['dtype', 'order']);
     const memory = place(this.#session, where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
     const buffer = allocate(where, () => new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4));
-    memory.host = new memory.type.Array(buffer, 0, memory.span);
+    memory.host = new memory.type.Array(buffer, 0, numbersIn(memory.type, memory.span));
     memory.hosted = true;
     const words = [Source.DontOwnBuffer, memory.form, memory.rows, memory.cols, 0, memory.stride, 0, buffer.byteLength];
     return this.#matrix(memory, (leaf) => this.#session.from(leaf, {memory, object: new Uint8Array(buffer), words, copied: false}));

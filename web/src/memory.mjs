@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {numbersIn} from './dtype.mjs';
 import {failure} from './errors.mjs';
 import {Node} from './node.mjs';
 import {Command, Form, Op} from './protocol.mjs';
@@ -145,7 +146,7 @@ export class Memory extends Held {
     const m = new Memory(session, type, rows, cols, byColumns, byColumns ? rows : cols, mode, store);
     const {offset, view, hosted, external, room} = this;
     Object.assign(m, {offset, view, hosted, external, room});
-    if (this.host) m.host = new type.Array(this.host.buffer, 0, m.span);
+    if (this.host) m.host = new type.Array(this.host.buffer, 0, numbersIn(type, m.span));
     return m;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {INT32_REDUCTIONS, INT32_SHAPINGS, REAL_REDUCTIONS} from './codes.mjs';
-import {FLOAT32, INT32, scalarBits} from './dtype.mjs';
+import {INT32_REDUCTIONS, OF_COMPLEX, REAL_REDUCTIONS, REDUCED_COMPLEX, SHAPING_TYPES} from './codes.mjs';
+import {COMPLEX64, FLOAT32, INT32, dtypeOf, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
 
@@ -67,28 +67,42 @@ function checkElements(where, rows, cols, sparse) {
   }
 }
 
-/** @param {string} where @param {number} op @param {DType} type */
-function checkType(where, op, type) {
-  if ((type.real ? WHOLE_ONLY : REAL_ONLY).has(op)) throw failure('ErrUnsupported', where, `not defined for ${type.name}`);
+/** @param {string} where @param {DType} type @returns {Error} */
+const undefinedFor = (where, type) => failure('ErrUnsupported', where, `not defined for ${type.name}`);
+
+/** The type of what an operation makes. @param {string} where @param {number} op @param {DType} type */
+function resultOf(where, op, type) {
+  if (type === COMPLEX64) return dtypeOf(where, OF_COMPLEX[op] ?? refused(where, type), type);
+  if ((type.real ? WHOLE_ONLY : REAL_ONLY).has(op)) throw undefinedFor(where, type);
+  return type;
 }
+
+/** @param {string} where @param {DType} type @returns {never} */
+function refused(where, type) {
+  throw undefinedFor(where, type);
+}
+
+/** The type of a number among elements of a type: a complex one is as good as one without an imaginary part. @param {DType} type */
+const among = (type) => type === COMPLEX64 ? FLOAT32 : type;
 
 /** A number among elements of a type. @param {string} where @param {DType} type @param {number} value */
 export const scalar = (where, type, value) =>
-  new Node(Op.Scalar, type, 1, 1, null, null, null, [scalarBits(where, type, value)]);
+  new Node(Op.Scalar, among(type), 1, 1, null, null, null, [scalarBits(where, type, value)]);
 
 /** @param {string} where @param {DType} type @param {number} rows @param {number} cols @param {number} value */
 export const filled = (where, type, rows, cols, value) =>
-  new Node(Op.Fill, type, rows, cols, null, null, null, [scalarBits(where, type, value), rows, cols]);
+  cast(where, new Node(Op.Fill, among(type), rows, cols, null, null, null, [scalarBits(where, type, value), rows, cols]), type);
 
 /** @param {string} where @param {number} op @param {Node} a */
 export function unary(where, op, a) {
-  checkType(where, op, a.type);
-  return new Node(op, a.type, a.rows, a.cols, a);
+  return new Node(op, resultOf(where, op, a.type), a.rows, a.cols, a);
 }
 
-/** @param {string} where @param {DType} a @param {DType} b */
+/** The type that operands are computed in: float32 may stand beside complex64. @param {string} where @param {DType} a @param {DType} b */
 function sameType(where, a, b) {
-  if (a !== b) throw failure('ErrInvalid', where, `${a.name} with ${b.name}; convert with astype`);
+  if (a === b) return a;
+  if ((a === COMPLEX64 && b === FLOAT32) || (a === FLOAT32 && b === COMPLEX64)) return COMPLEX64;
+  throw failure('ErrInvalid', where, `${a.name} with ${b.name}; convert with astype`);
 }
 
 /** The common length of a dimension: 1 stretches. @param {number} a @param {number} b @returns {number} -1 if there is none */
@@ -96,39 +110,37 @@ const stretch = (a, b) => a === b || b === 1 ? a : a === 1 ? b : -1;
 
 /** @param {string} where @param {number} op @param {Node} a @param {Node} b */
 export function binary(where, op, a, b) {
-  sameType(where, a.type, b.type);
-  checkType(where, op, a.type);
+  const type = resultOf(where, op, sameType(where, a.type, b.type));
   const rows = stretch(a.rows, b.rows), cols = stretch(a.cols, b.cols);
   if (rows < 0 || cols < 0) throw shapeError(where, a, b);
   checkElements(where, rows, cols, a.sparse || b.sparse);
-  return new Node(op, a.type, rows, cols, a, b);
+  return new Node(op, type, rows, cols, a, b);
 }
 
-/** The common shape of operands. @param {string} where @param {Node[]} nodes */
+/** The common shape and type of operands. @param {string} where @param {Node[]} nodes */
 function broadcast(where, nodes) {
-  let {rows, cols} = nodes[0];
+  let {rows, cols, type} = nodes[0];
   for (const n of nodes) {
-    sameType(where, nodes[0].type, n.type);
+    type = sameType(where, type, n.type);
     const r = stretch(rows, n.rows), c = stretch(cols, n.cols);
     if (r < 0 || c < 0) throw shapeError(where, {rows, cols}, n);
     rows = r;
     cols = c;
   }
   checkElements(where, rows, cols, nodes.some((n) => n.sparse));
-  return {rows, cols};
+  return {rows, cols, type};
 }
 
 /** An operation of three operands. @param {string} where @param {number} op @param {Node} a @param {Node} b @param {Node} c */
 export function ternary(where, op, a, b, c) {
-  checkType(where, op, a.type);
-  const {rows, cols} = broadcast(where, [a, b, c]);
-  return new Node(op, a.type, rows, cols, a, b, c);
+  const {rows, cols, type} = broadcast(where, [a, b, c]);
+  return new Node(op, resultOf(where, op, type), rows, cols, a, b, c);
 }
 
 /** @param {string} where @param {import('./func.mjs').FuncRef} func @param {Node[]} args */
 export function call(where, func, args) {
-  const {rows, cols} = broadcast(where, args);
-  const node = new Node(Op.Call, args[0].type, rows, cols);
+  const {rows, cols, type} = broadcast(where, args);
+  const node = new Node(Op.Call, resultOf(where, Op.Call, type), rows, cols);
   node.func = func;
   node.args = args;
   return node;
@@ -136,7 +148,7 @@ export function call(where, func, args) {
 
 /** x to a constant power: those that need no logarithm are spelled out. @param {string} where @param {Node} x @param {number} power */
 export function power(where, x, power) {
-  checkType(where, Op.Pow, x.type);
+  resultOf(where, Op.Pow, x.type);
   switch (power) {
     case -1: return unary(where, Op.Recip, x);
     case 0.5: return unary(where, Op.Sqrt, x);
@@ -149,10 +161,10 @@ export function power(where, x, power) {
 
 /** @param {string} where @param {Node} a @param {Node} b */
 export function product(where, a, b) {
-  sameType(where, a.type, b.type);
+  const type = sameType(where, a.type, b.type);
   if (a.cols !== b.rows) throw shapeError(where, a, b);
   checkElements(where, a.rows, b.cols, a.sparse || b.sparse);
-  return new Node(Op.MatMul, a.type, a.rows, b.cols, a, b);
+  return new Node(Op.MatMul, type, a.rows, b.cols, a, b);
 }
 
 /** A sparse matrix with other values. @param {string} where @param {Node} a @param {Node} values */
@@ -200,8 +212,12 @@ export function reshape(where, a, rows, cols) {
   return node;
 }
 
-/** @param {Node} a @param {DType} type */
-export const cast = (a, type) => a.type === type ? a : new Node(Op.Cast, type, a.rows, a.cols, a);
+/** @param {string} where @param {Node} a @param {DType} type */
+export function cast(where, a, type) {
+  if (a.type === type) return a;
+  if (a.type === COMPLEX64) throw failure('ErrInvalid', where, `complex64 to ${type.name}; take real(), imag() or abs()`);
+  return new Node(Op.Cast, type, a.rows, a.cols, a);
+}
 
 /** The number that a reduction takes. @param {string} where @param {unknown} value @returns {number} */
 export function numberOf(where, value) {
@@ -214,8 +230,9 @@ export function numberOf(where, value) {
  * @param {number} number what the reduction takes
  */
 export function reduce(where, what, a, axis, number) {
-  if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw failure('ErrUnsupported', where, `not defined for ${a.type.name}`);
-  const type = INT32_REDUCTIONS.includes(what) ? INT32 : a.type;
+  if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw undefinedFor(where, a.type);
+  const complex = a.type === COMPLEX64 && dtypeOf(where, REDUCED_COMPLEX[what] ?? refused(where, a.type), INT32);
+  const type = complex || (INT32_REDUCTIONS.includes(what) ? INT32 : a.type);
   const along = axisOf(where, axis);
   const rows = along === Axis.Rows ? a.rows : 1, cols = along === Axis.Cols ? a.cols : 1;
   return new Node(Op.Reduce, type, rows, cols, a, null, null, [what, along, scalarBits(where, FLOAT32, number)]);
@@ -223,6 +240,7 @@ export function reduce(where, what, a, axis, number) {
 
 /** A sort or the like; of the k largest elements where k is given. @param {string} where @param {number} op @param {Node} a @param {unknown} axis @param {number} [k] */
 export function sorted(where, op, a, axis, k) {
+  if (a.type === COMPLEX64 && op !== Op.CumSum) throw undefinedFor(where, a.type);
   const along = axisOf(where, axis), down = along === Axis.Cols;
   const all = down ? a.rows : a.cols, kept = k ?? all;
   if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${kept} of ${all} elements`);
@@ -232,8 +250,7 @@ export function sorted(where, op, a, axis, k) {
 
 /** A softmax or the like. @param {string} where @param {number} op @param {Node} a @param {unknown} axis */
 export function normalise(where, op, a, axis) {
-  checkType(where, op, a.type);
-  return new Node(op, a.type, a.rows, a.cols, a, null, null, [axisOf(where, axis)]);
+  return new Node(op, resultOf(where, op, a.type), a.rows, a.cols, a, null, null, [axisOf(where, axis)]);
 }
 
 const double = new Float64Array(1);
@@ -249,7 +266,7 @@ export function shaped(where, what, type, args, numbers, shape) {
   for (const n of given) numberOf(where, n);
   const [rows, cols] = shape(...args, ...numbers);
   checkDims(where, rows, cols);
-  const node = new Node(Op.Shape, INT32_SHAPINGS.includes(what) ? INT32 : type, rows, cols);
+  const node = new Node(Op.Shape, dtypeOf(where, SHAPING_TYPES[what], args.some((a) => a.type === COMPLEX64) ? COMPLEX64 : type), rows, cols);
   node.args = args;
   node.numbers = [what];
   for (const n of given) {

@@ -333,6 +333,13 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   unique(k) { return shaped(this, 'unique', Shaping.Unique, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
   /** @param {unknown} k */
   uniqueCounts(k) { return shaped(this, 'uniqueCounts', Shaping.UniqueCounts, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
+  /** @param {unknown} b */
+  complex(b) { return shaped(this, 'complex', Shaping.Complex, [b], [], (a, b) => [a.rows === 1 ? b.rows : a.rows, a.cols === 1 ? b.cols : a.cols]); }
+  real() { return shaped(this, 'real', Shaping.Real, [], [], (a) => [a.rows, a.cols]); }
+  imag() { return shaped(this, 'imag', Shaping.Imag, [], [], (a) => [a.rows, a.cols]); }
+  angle() { return shaped(this, 'angle', Shaping.Angle, [], [], (a) => [a.rows, a.cols]); }
+  conj() { return shaped(this, 'conj', Shaping.Conj, [], [], (a) => [a.rows, a.cols]); }
+  conjTranspose() { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, [], [], (a) => [a.cols, a.rows]); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -772,6 +779,18 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   unique(a, k) { return of(this, 'unique', a).unique(k); }
   /** @param {unknown} a @param {unknown} k */
   uniqueCounts(a, k) { return of(this, 'uniqueCounts', a).uniqueCounts(k); }
+  /** @param {unknown} a @param {unknown} b */
+  complex(a, b) { return of(this, 'complex', a).complex(b); }
+  /** @param {unknown} a */
+  real(a) { return of(this, 'real', a).real(); }
+  /** @param {unknown} a */
+  imag(a) { return of(this, 'imag', a).imag(); }
+  /** @param {unknown} a */
+  angle(a) { return of(this, 'angle', a).angle(); }
+  /** @param {unknown} a */
+  conj(a) { return of(this, 'conj', a).conj(); }
+  /** @param {unknown} a */
+  conjTranspose(a) { return of(this, 'conjTranspose', a).conjTranspose(); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

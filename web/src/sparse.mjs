@@ -139,7 +139,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   if (o.values === undefined || o.values === null) throw failure('ErrNil', where, 'no values');
   const own = dtypeOfClass(typedArrayClass(o.values)), type = dtypeOf(where, o.dtype, own ?? FLOAT32);
-  if (type.size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${type.name}`);
+  if (type.size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${type.name}`);
   if (wrapped && own !== type) throw failure('ErrInvalid', where, `values ${show(o.values)}; they are a ${type.Array.name}`);
   const indices = numbers(where, 'indices', o.indices, wrapped);
   const offsets = numbers(where, 'offsets', format === BLOCKS ? o.offsets ?? [] : o.offsets, wrapped && format !== BLOCKS);
@@ -161,7 +161,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
 export async function compress(where, session, x, options) {
   const format = formatOf(where, read(where, options ?? {}, ['format']).format ?? 'csc');
   const {rows, cols} = x;
-  if (dtypeOf(where, x.dtype, FLOAT32).size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${x.dtype}`);
+  if (dtypeOf(where, x.dtype, FLOAT32).size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${x.dtype}`);
   const elements = await (format === CSR ? x : x.T).read();
   return allocate(where, () => {
     const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
@@ -212,7 +212,7 @@ const ANY = 255;
 async function evaluated(where, session, node, options, of = null) {
   const {format} = read(where, options, ['format']), signal = signalOf(where, options);
   const wanted = format === undefined ? ANY : formatOf(where, format);
-  if (node.type.size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${node.type.name}`);
+  if (node.type.size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${node.type.name}`);
   const rows = node.rows, cols = of ? of.cols : node.cols;
   const held = new Held(session, new Store()), leaf = leafOf(held, node.type, rows, cols);
   const [code, count] = await session.sparseEval(where, leaf, held, node, wanted, of?.held ?? null, signal);

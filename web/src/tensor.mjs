@@ -51,8 +51,9 @@ export function typeOfData(where, data, said) {
   const own = dtypeOfData(data);
   if (said === undefined && own === undefined) throw failure('ErrInvalid', where, 'memory without a dtype');
   const type = typeNumber(where, said ?? own);
-  // Bytes can be anything, and 16 bits floats.
-  const plain = own === undefined || own === 'uint8' || (own === 'uint16' && (said === 'float16' || said === 'bfloat16'));
+  // Bytes can be anything, 16 bits floats, and two floats a complex number.
+  const plain = own === undefined || own === 'uint8' || (own === 'uint16' && (said === 'float16' || said === 'bfloat16')) ||
+    (own === 'float32' && said === 'complex64') || (own === 'float64' && said === 'complex128');
   if (said !== undefined && said !== own && !plain) throw failure('ErrInvalid', where, `a ${typedArrayClass(data)} as ${said}`);
   return type;
 }

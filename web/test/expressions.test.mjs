@@ -13,7 +13,7 @@ import {Op, Shaping, Reduction} from '../src/protocol.mjs';
 import {Gpu} from '../src/gpu.mjs';
 import {instructions, newGpu} from './fake.mjs';
 
-const [float32, int32] = DTYPES;
+const [float32, int32] = DTYPES, complex64 = DTYPES[9];
 
 /** A matrix that nobody has to make. */
 function leaf(rows, cols, {type = FLOAT32, byColumns = false, stride = byColumns ? rows : cols, handle = 7} = {}) {
@@ -39,6 +39,31 @@ function encode(node) {
 }
 
 const fails = (code, run) => assert.throws(run, (error) => error instanceof SubletError && error.code === code);
+
+test('types of complex numbers', () => {
+  const z = leaf(2, 3, {type: complex64}), x = leaf(2, 3);
+  const type = (node) => node.type.name;
+  assert.equal(type(nodes.binary('add', Op.Add, x, z)), 'complex64');
+  assert.equal(type(nodes.binary('equal', Op.Eq, z, z)), 'float32');
+  assert.equal(type(nodes.unary('abs', Op.Abs, z)), 'float32');
+  assert.equal(type(nodes.unary('exp', Op.Exp, z)), 'complex64');
+  assert.equal(type(nodes.product('matmul', nodes.transpose(x), z)), 'complex64');
+  assert.equal(type(nodes.ternary('where', Op.Where, x, z, x)), 'complex64');
+  assert.equal(type(nodes.reduce('sum', Reduction.Sum, z, 0, 0)), 'complex64');
+  assert.equal(type(nodes.reduce('norm2', Reduction.Norm2, z, 0, 0)), 'float32');
+  assert.equal(type(nodes.reduce('countNonzero', Reduction.CountNonzero, z, 0, 0)), 'int32');
+  assert.equal(type(nodes.shaped('vstack', Shaping.VStack, FLOAT32, [x, z], [], () => [4, 3])), 'complex64');
+  assert.equal(type(nodes.shaped('real', Shaping.Real, complex64, [z], [], () => [2, 3])), 'float32');
+  assert.equal(type(nodes.scalar('add', complex64, 2)), 'float32');
+  assert.equal(type(nodes.cast('astype', x, complex64)), 'complex64');
+  fails('ErrInvalid', () => nodes.cast('astype', z, float32));
+  fails('ErrInvalid', () => nodes.binary('add', Op.Add, z, leaf(2, 3, {type: int32})));
+  for (const refused of [
+    () => nodes.binary('less', Op.Lt, z, z), () => nodes.unary('gelu', Op.Gelu, z), () => nodes.reduce('max', Reduction.Max, z, 0, 0),
+    () => nodes.sorted('sort', Op.Sort, z, 0), () => nodes.normalise('softmax', Op.Softmax, z, 0),
+    () => nodes.call('apply', /** @type {any} */ ({}), [z]),
+  ]) fails('ErrUnsupported', refused);
+});
 
 test('shapes', () => {
   const a = leaf(2, 3), row = leaf(1, 3), col = leaf(2, 1);
@@ -90,7 +115,7 @@ test('words of the instructions', () => {
   const last = (node) => encode(node).list.at(-1);
   assert.deepEqual(last(nodes.slice('slice', a, 1, 3, 2, 6)), [Op.Slice, 0, 0, 1, 3, 2, 6]);
   assert.deepEqual(last(nodes.reshape('reshape', a, 3, 8)), [Op.Reshape, 0, 0, 3, 8]);
-  assert.deepEqual(last(nodes.cast(a, int32)), [Op.Cast, 1, 0]);
+  assert.deepEqual(last(nodes.cast('astype', a, int32)), [Op.Cast, 1, 0]);
   assert.deepEqual(last(nodes.scalar('add', float32, 1.5)), [Op.Scalar, 0, 0x3fc00000]);
   assert.deepEqual(last(nodes.scalar('add', int32, -1)), [Op.Scalar, 1, 0xffffffff]);
   assert.deepEqual(last(nodes.filled('full', float32, 2, 3, 1)), [Op.Fill, 0, 0x3f800000, 2, 3]);

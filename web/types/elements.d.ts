@@ -2,9 +2,11 @@
 
 /**
  * An element type. Arithmetic on types of less than four bytes is done in float32, int32 or uint32; what is assigned to a matrix of
- * whole numbers wraps, and a bool is 1 unless it is 0.
+ * whole numbers wraps, and a bool is 1 unless it is 0. A complex64 is two float32, the real part and the imaginary one: a Float32Array
+ * has two numbers for each element, in read, set, wrap and wherever values are given. Operands of float32 may stand beside complex ones, and
+ * numbers are numbers without an imaginary part; `a.complex(b)` is a + bi. What is not defined for complex numbers is ErrUnsupported.
  */
-export type DType = "float32" | "int32" | "uint32" | "float16" | "int8" | "uint8" | "int16" | "uint16" | "bool";
+export type DType = "float32" | "int32" | "uint32" | "float16" | "int8" | "uint8" | "int16" | "uint16" | "bool" | "complex64";
 
 /** Where elements are neighbours in memory: along a row or along a column. */
 export type Order = "row" | "column";
@@ -15,7 +17,7 @@ export type Order = "row" | "column";
  */
 export type Float16Elements = Uint16Array | (ArrayBufferView & { readonly length: number; [index: number]: number });
 
-/** A typed array of the elements of a matrix: of bool a Uint8Array. */
+/** A typed array of the elements of a matrix: of bool a Uint8Array, of complex64 a Float32Array with two numbers for each. */
 export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements | Int8Array | Uint8Array | Int16Array;
 
 /** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */

@@ -496,6 +496,18 @@ export interface ExprOperations {
   unique(k?: number): Expr;
   /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
   uniqueCounts(k?: number): Expr;
+  /** The complex numbers a + b i. Both are float32. Dimensions of 1 stretch. */
+  complex(b: Expr): Expr;
+  /** The real parts. As float32; of real numbers those themselves. */
+  real(): Expr;
+  /** The imaginary parts. As float32; of real numbers 0. */
+  imag(): Expr;
+  /** The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi. */
+  angle(): Expr;
+  /** The complex conjugates. Real numbers are their own. */
+  conj(): Expr;
+  /** The transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too. */
+  conjTranspose(): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -1066,6 +1078,18 @@ export interface GpuOperations {
   unique(a: Expr, k?: number): Expr;
   /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
   uniqueCounts(a: Expr, k?: number): Expr;
+  /** The complex numbers a + b i. Both are float32. Dimensions of 1 stretch. */
+  complex(a: Expr, b: Expr): Expr;
+  /** The real parts. As float32; of real numbers those themselves. */
+  real(a: Expr): Expr;
+  /** The imaginary parts. As float32; of real numbers 0. */
+  imag(a: Expr): Expr;
+  /** The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi. */
+  angle(a: Expr): Expr;
+  /** The complex conjugates. Real numbers are their own. */
+  conj(a: Expr): Expr;
+  /** The transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too. */
+  conjTranspose(a: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

@@ -149,10 +149,7 @@ func (r row) Reduces() bool { return r.Class == ops.Reduction }
 
 // Result is the element type of what a function in Go returns.
 func (r row) Result() string {
-	if r.Int32 {
-		return "int32"
-	}
-	return "T"
+	return cmp.Or(r.Makes, "T")
 }
 
 // Pass are the arguments with which a method calls its function.

@@ -36,6 +36,7 @@ const (
 	I16
 	U16
 	Bool // a byte, 0 or 1
+	C64  // a complex number of two float32: kernels see those
 
 	Types = iota // how many there are
 )
@@ -57,6 +58,7 @@ var types = [...]struct {
 	I16:  {"int16", 2, I32, "i32", "u32"},
 	U16:  {"uint16", 2, U32, "u32", "u32"},
 	Bool: {"bool", 1, U32, "u32", "u32"},
+	C64:  {"complex64", 8, C64, "f32", "f32"},
 }
 
 // String returns NumPy's name: "float32", "int8", "bool".
@@ -77,10 +79,10 @@ func (t Type) Packed() bool { return t.Size() < 4 }
 // shift is how many bits of a word a whole number of the type leaves over.
 func (t Type) shift() int { return 32 - 8*t.Size() }
 
-// Load returns the number that an element's bits are.
+// Load returns the number that an element's bits are: of a complex one its real part.
 func (t Type) Load(bits uint32) float64 {
 	switch {
-	case t == F32:
+	case t == F32 || t == C64:
 		return float64(math.Float32frombits(bits))
 	case t == F16:
 		return float64(half.Float32(uint16(bits)))
@@ -93,12 +95,12 @@ func (t Type) Load(bits uint32) float64 {
 }
 
 // Store returns the bits of the element that a number becomes: the nearest float, or the whole number that it is cut to, which
-// saturates; NaN becomes 0 then. A bool is 1 for all numbers but 0.
+// saturates; NaN becomes 0 then. A bool is 1 for all numbers but 0. Of a complex number they are those of the real part.
 func (t Type) Store(v float64) uint32 {
 	switch {
 	case t == F16:
 		return uint32(half.Bits(v))
-	case t.Compute() == F32:
+	case t.Compute() == F32 || t == C64:
 		return math.Float32bits(float32(v))
 	case t == Bool:
 		return uint32(shaders.Bit(v != 0))

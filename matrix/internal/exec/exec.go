@@ -38,9 +38,59 @@ type Source interface {
 // Current implements [Source].
 func (d Dense) Current() (Dense, error) { return d, nil }
 
+// Woven is a matrix of complex64 as the one of float32 that it is in memory, read row by row; transposed says that those were columns.
+func (d Dense) Woven() (w Dense, transposed bool) {
+	transposed = d.ColMajor
+	w.Layout, w.Type, w.Buf = d.Layout, fuse.F32, d.Buf
+	if transposed {
+		w.Layout = d.T()
+	}
+	w.Cols, w.Offset, w.Stride = 2*w.Cols, 2*w.Offset, 2*w.Stride
+	return w, transposed
+}
+
+// woven is a source of complex64 as one of float32.
+type woven struct{ Source }
+
+// Current implements [Source].
+func (s woven) Current() (Dense, error) {
+	d, err := s.Source.Current()
+	d, _ = d.Woven()
+	return d, err
+}
+
+// lower makes an assignment of complex numbers one of real ones.
+func lower(dst Dense, n *expr.Node) (Dense, *expr.Node, error) {
+	if dst.Type != fuse.C64 {
+		return dst, n, nil
+	}
+	w, transposed := dst.Woven()
+	if transposed {
+		n = expr.NewTranspose("Assign", n)
+	}
+	n = n.Woven("Assign")
+	return w, n, n.Err
+}
+
 // Leaf is a source as an expression. d is the matrix that it is now.
 func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
+	if d.Type == fuse.C64 {
+		return complexLeaf(dev, s, d)
+	}
 	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s}
+}
+
+func complexLeaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
+	const op = "Leaf"
+	w, transposed := d.Woven()
+	n := expr.NewUnwoven(op, Leaf(dev, woven{s}, w))
+	if n.Dev = dev; transposed {
+		n = expr.NewTranspose(op, n)
+	}
+	if n.Err == nil {
+		n.Source = s
+	}
+	return n
 }
 
 // Executor evaluates expressions on one device.

@@ -131,7 +131,11 @@ func (d Dense) same(o Dense) bool {
 func (s *recorded) record(p *Program, r *Run, to Dense) error {
 	*s = recorded{Assignment: s.Assignment}
 	temps := len(r.temps)
-	made, err := r.planned(to, s.Node)
+	lowered, n, err := lower(to, s.Node)
+	if err != nil {
+		return err
+	}
+	made, err := r.planned(lowered, n)
 	if err != nil {
 		return err
 	}

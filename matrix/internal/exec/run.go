@@ -32,6 +32,10 @@ type Run struct {
 
 // Assign queues the computation of n into dst, whose size is n's.
 func (r *Run) Assign(dst Dense, n *expr.Node) error {
+	dst, n, err := lower(dst, n)
+	if err != nil {
+		return err
+	}
 	p, err := r.planned(dst, n)
 	if err != nil {
 		return err
@@ -370,7 +374,11 @@ func (r *Run) upload(list []int32) (Dense, error) {
 // explained plans the computation of a node into memory that there is not.
 func (r *Run) explained(n *expr.Node) (*plan.Plan, error) {
 	r.forget()
-	to := r.operand(Dense{Layout: expr.Layout{Rows: n.Rows, Cols: n.Cols, Stride: n.Cols}, Type: n.Type})
+	d, n, err := lower(Dense{Layout: expr.Layout{Rows: n.Rows, Cols: n.Cols, Stride: n.Cols}, Type: n.Type}, n)
+	if err != nil {
+		return nil, err
+	}
+	to := r.operand(d)
 	r.memories[to.Mem].Size = n.Rows * n.Cols * n.Type.Size()
 	if err := r.node(n); err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ const (
 	SparseProduct             // a sparse matrix times Args[0]: the values, and the words of its rows
 	Words                     // as many int32 as there are when they are looked at
 	StackProduct              // the products of the matrices of two stacks: Stack
+	Complex                   // the real parts Args[0] and the imaginary parts Args[1]; see complex.go. Source: the matrix, if it is one
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -74,6 +75,9 @@ func Failed(err error) *Node { return &Node{Err: err} }
 
 // Number is a matrix of one number.
 func Number(t fuse.Type, rows, cols int, v float64) *Node {
+	if t == fuse.C64 { // it has no imaginary part
+		t = fuse.F32
+	}
 	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Value: v}
 }
 
@@ -107,7 +111,9 @@ func (n *Node) Typed(t fuse.Type) *Node {
 		return n
 	}
 	typed := *n
-	typed.Type = t
+	if typed.Type = t; t == fuse.C64 { // it has no imaginary part
+		typed.Type = fuse.F32
+	}
 	return &typed
 }
 
@@ -122,6 +128,8 @@ func (n *Node) join(op string, args []*Node) *Node {
 		switch {
 		case a.Err != nil:
 			return Failed(a.Err)
+		case a.Kind == Complex: // operations that take complex numbers have seen them before
+			return unsupported(op)
 		case n.Dev == nil:
 			n.Dev = a.Dev
 		case a.Dev != nil && a.Dev != n.Dev:
@@ -145,6 +153,9 @@ func (n *Node) join(op string, args []*Node) *Node {
 
 // build completes a node, whose kind and parameters are set: it joins the operands and finds the size.
 func (n *Node) build(op string, args ...*Node) *Node {
+	if isComplex(args) {
+		return n.ofParts(op, args)
+	}
 	if n = n.join(op, args); n.Err != nil {
 		return n
 	}
@@ -215,7 +226,12 @@ func NewMap(name string, op fuse.Op, args ...*Node) *Node {
 
 // NewConversion builds a node that converts to another element type.
 func NewConversion(op string, t fuse.Type, a *Node) *Node {
-	if a.Type == Untyped {
+	switch {
+	case a.Err != nil:
+		return a
+	case t == fuse.C64 || a.Kind == Complex:
+		return convertComplex(op, t, a)
+	case a.Type == Untyped:
 		return a.Typed(t)
 	}
 	if a.Kind == Sparse && a.Err == nil && !t.Packed() {
@@ -345,6 +361,9 @@ func NewRandom(op string, rows, cols int, seed, stream uint64) *Node {
 // NewGather builds a matrix of the elements of a in the given rows and columns, matrices of int32 that stretch to one size. Where a
 // has no such row or column the result is 0.
 func NewGather(op string, a, rows, cols *Node) *Node {
+	if isComplex([]*Node{a}) {
+		return a.onParts(op, func(part *Node) *Node { return NewGather(op, part, rows, cols) })
+	}
 	rows, cols = rows.Typed(fuse.I32), cols.Typed(fuse.I32)
 	at := Join(op, rows, cols)
 	whole := Join(op, a)
@@ -375,6 +394,9 @@ func NewGather(op string, a, rows, cols *Node) *Node {
 
 // NewReshape builds a matrix of as many elements as a has, row by row.
 func NewReshape(op string, rows, cols int, a *Node) *Node {
+	if isComplex([]*Node{a}) {
+		return a.onParts(op, func(part *Node) *Node { return NewReshape(op, rows, cols, part) })
+	}
 	n := (&Node{Kind: Reshape}).build(op, a)
 	if n.Err == nil {
 		n.Rows, n.Cols = rows, cols
@@ -384,6 +406,9 @@ func NewReshape(op string, rows, cols int, a *Node) *Node {
 
 // NewConcat builds a matrix of others, at least one: below each other (AxisRows), of as many columns, or beside each other (AxisCols).
 func NewConcat(op string, axis fuse.Axis, args ...*Node) *Node {
+	if isComplex(args) {
+		return concatComplex(op, axis, args)
+	}
 	n := (&Node{Kind: Concat, Axis: axis}).join(op, args)
 	if n.Err != nil {
 		return n

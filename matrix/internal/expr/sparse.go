@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/pattern"
 )
@@ -36,6 +37,9 @@ type Entries interface {
 func NewSparse(dev *gpu.Device, rows, cols int, at Entries, values *Node) *Node {
 	if values.Err != nil {
 		return values
+	}
+	if values.Kind == Complex {
+		return Failed(Fail("Sparse", fault.ErrUnsupported, "sparse matrices of ", fuse.C64.String()))
 	}
 	i, j := at.Places()
 	i, j = i.sized(values.Cols), j.sized(values.Cols)

@@ -157,11 +157,11 @@ func (b *builder) emitNumber(n *expr.Node) uint8 {
 		s.index = slices.Index(b.p.Numbers, s.bits)
 	}
 	at := slices.Index(b.numbers, s)
-	if at < 0 {
-		at = len(b.numbers)
-		b.numbers = append(b.numbers, s)
+	if at >= 0 { // the kernel has it already
+		return uint8(slices.IndexFunc(b.f.Code, func(i fuse.Instr) bool { return i.Op == fuse.OpScalar && int(i.X) == at }))
 	}
-	return b.emit(fuse.OpScalar, uint8(at), 0, 0, n.Type)
+	b.numbers = append(b.numbers, s)
+	return b.emit(fuse.OpScalar, uint8(len(b.numbers)-1), 0, 0, n.Type)
 }
 
 // constant is the Source of a scalar that is the plan's own.

@@ -45,56 +45,98 @@ func (p *planner) cut(root *expr.Node) {
 	delete(p.cuts, root)
 }
 
-func (p *planner) measure(n *expr.Node) measure {
+func (p *planner) measure(n *expr.Node) {
 	n, _ = expr.Resolve(n, false)
-	m, ok := p.measures[n]
-	if !ok {
-		m = p.measureAnew(n)
-		p.measures[n] = m
+	if _, ok := p.measures[n]; !ok {
+		p.measures[n] = p.measureAnew(n)
 	}
-	return m
 }
 
+// measureAnew cuts operands off until what is left fits.
 func (p *planner) measureAnew(n *expr.Node) measure {
-	switch n.Kind {
-	case expr.Scalar:
-		return measure{code: 1, numbers: 1}
-	case expr.Leaf:
-		return measure{code: 1, calls: loadCalls, loads: []source{{mem: p.operand(n).Mem}}}
-	case expr.Index:
-		return measure{code: 3, numbers: shaders.Bit(n.Value != 0)}
-	}
-	parts := make([]measure, len(n.Args))
-	for i, a := range n.Args {
-		parts[i] = p.measure(a)
-	}
-	switch {
-	case !elementwise(n): // its own kernel, with its own limits; here it is an operand
-		return measure{code: 1, calls: loadCalls, loads: []source{{n: n}}}
-	case n.Kind == expr.Gather: // from a matrix
-		if a, _ := expr.Resolve(n.Args[0], false); a.Kind != expr.Leaf {
-			parts[0] = measure{code: 1, calls: loadCalls, loads: []source{{n: a}}}
+	var operands []*expr.Node
+	if elementwise(n) {
+		for i, a := range n.Args {
+			p.measure(a)
+			if a, _ = expr.Resolve(a, false); i > 0 || n.Kind != expr.Gather {
+				operands = append(operands, a)
+			}
 		}
 	}
 	for {
-		m := sum(parts)
-		m.code += 1 + len(n.Args)
-		m.calls += n.Op.Calls() + randomCalls*shaders.Bit(n.Kind == expr.Random)
-		m.loops = m.loops || n.Op.Loops(n.Type) || n.Kind == expr.Random
-		heaviest := 0
-		for i := range parts {
-			if parts[i].heavier(&parts[heaviest]) {
-				heaviest = i
+		r := region{root: n, seen: map[*expr.Node]bool{}, numbers: map[scalar]bool{}}
+		p.add(&r, n)
+		m := r.measure
+		var heaviest *expr.Node
+		for _, a := range operands {
+			if heaviest == nil || p.measures[a].heavier(p.measures[heaviest]) {
+				heaviest = a
 			}
 		}
 		fits := m.code <= cutCode && m.calls <= cutCalls && m.numbers <= fuse.MaxScalars && len(m.loads) <= min(p.Device.slots(0)-3, cutLoads)
-		if fits || parts[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
+		if fits || heaviest == nil || p.measures[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
 			return m
 		}
-		a, _ := expr.Resolve(n.Args[heaviest], false)
-		p.cuts[a] = true
-		parts[heaviest] = measure{code: 1, calls: loadCalls, loads: []source{{n: a}}}
-		p.measures[a] = parts[heaviest]
+		p.cuts[heaviest] = true
+		p.measures[heaviest] = measure{code: 1, calls: loadCalls, loads: []source{{n: heaviest}}}
+	}
+}
+
+// region is what a kernel computes of a tree. What is used several times is there once.
+type region struct {
+	measure
+	root    *expr.Node
+	seen    map[*expr.Node]bool
+	numbers map[scalar]bool
+}
+
+// add adds what n and what is below it put into the kernel.
+func (p *planner) add(m *region, n *expr.Node) {
+	n, _ = expr.Resolve(n, false)
+	if m.seen[n] {
+		return
+	}
+	m.seen[n] = true
+	switch {
+	case n.Kind == expr.Scalar:
+		if s := (scalar{0, n.Bits(), n.Type.Compute()}); !m.numbers[s] {
+			m.numbers[s] = true
+			m.code, m.measure.numbers = m.code+1, m.measure.numbers+1
+		}
+		return
+	case n.Kind == expr.Index:
+		m.code, m.measure.numbers = m.code+3, m.measure.numbers+shaders.Bit(n.Value != 0)
+		return
+	case n.Kind == expr.Leaf:
+		m.load(source{mem: p.operand(n).Mem})
+		return
+	case !elementwise(n) || n != m.root && p.cuts[n]: // its own kernel, with its own limits; here it is an operand
+		m.load(source{n: n})
+		return
+	}
+	args := n.Args
+	if n.Kind == expr.Gather { // from a matrix, which may be read elsewhere, too
+		a, _ := expr.Resolve(args[0], false)
+		if from := (source{n: a}); a.Kind != expr.Leaf {
+			m.load(from)
+		} else {
+			m.load(source{mem: p.operand(a).Mem})
+		}
+		args = args[1:]
+	}
+	for _, a := range args {
+		p.add(m, a)
+	}
+	m.code += 1 + len(n.Args)
+	m.calls += n.Op.Calls() + randomCalls*shaders.Bit(n.Kind == expr.Random)
+	m.loops = m.loops || n.Op.Loops(n.Type) || n.Kind == expr.Random
+}
+
+// load adds an operand.
+func (m *measure) load(s source) {
+	m.code, m.calls = m.code+1, m.calls+loadCalls
+	if !slices.Contains(m.loads, s) {
+		m.loads = append(m.loads, s)
 	}
 }
 
@@ -103,23 +145,7 @@ func (p *planner) tail(n *expr.Node) bool {
 	return p.measureAnew(n).calls <= tailCalls || !p.Device.Software
 }
 
-func (m *measure) heavier(o *measure) bool {
+func (m measure) heavier(o measure) bool {
 	mine, others := m.code+m.calls, o.code+o.calls
 	return mine > others || mine == others && len(m.loads) > len(o.loads)
-}
-
-func sum(parts []measure) measure {
-	var all measure
-	for _, m := range parts {
-		all.code += m.code
-		all.numbers += m.numbers
-		all.calls += m.calls
-		all.loops = all.loops || m.loops
-		for _, s := range m.loads {
-			if !slices.Contains(all.loads, s) {
-				all.loads = append(slices.Clip(all.loads), s)
-			}
-		}
-	}
-	return all
 }
