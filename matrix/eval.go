@@ -18,8 +18,8 @@ import (
 )
 
 // Eval reads an expression with the operators of Go. Names stand for the operands of vars, dense matrices, sparse ones or expressions; * or @ is the matrix product and % the
-// element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
-// and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
+// element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves, 2i or 2j is an
+// imaginary one, and a number times a matrix scales it. A**B is the element-wise power, which binds tighter than a sign before it, from the right;
 // Go's ^ is refused. T(A) and A.T are the transpose, H(A) and A.H that of the complex conjugates. There are no comments and no chains of comparisons such as a < b < c.
 //
 // A[i, j] is an element, A[i] a row, A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, in which both ends of a range
@@ -266,8 +266,15 @@ func (e *evaluator) binary(outer, depth int) *node {
 
 // combine applies a binary operator.
 func (e *evaluator) combine(start int, operator, function string, x, y *node) *node {
+	v, real := constantOf(x)
+	w, also := constantOf(y)
+	if real && also && !(isNumber(x) && isNumber(y)) {
+		if u, ok := complexNumber(operator, v, w); ok {
+			return u
+		}
+	}
 	if !isNumber(x) || !isNumber(y) {
-		if function == "matmul" && (isNumber(x) || isNumber(y)) {
+		if function == "matmul" && (real || also) {
 			function = "multiply"
 		}
 		if single := x.Rows*x.Cols == 1 || y.Rows*y.Cols == 1; function == "matmul" && single && x.Cols != y.Rows && firstFailed([]*node{x, y}, nil) == nil {
@@ -275,22 +282,22 @@ func (e *evaluator) combine(start int, operator, function string, x, y *node) *n
 		}
 		return e.apply(start, function, x, y)
 	}
-	v := x.Value
+	u := x.Value
 	switch operator {
 	case "+":
-		v += y.Value
+		u += y.Value
 	case "-":
-		v -= y.Value
+		u -= y.Value
 	case "*":
-		v *= y.Value
+		u *= y.Value
 	case "/":
-		v /= y.Value
+		u /= y.Value
 	case "**":
-		v = math.Pow(v, y.Value)
+		u = math.Pow(u, y.Value)
 	default:
 		return e.fail(start, ErrSyntax, "operator ", operator, " between numbers")
 	}
-	return numberNode(expr.Untyped, v)
+	return numberNode(expr.Untyped, u)
 }
 
 // isNumber reports whether a node is a number of the text.
@@ -313,6 +320,9 @@ func (e *evaluator) unary(depth int) *node {
 		x := e.unary(depth + 1)
 		if isNumber(x) {
 			return numberNode(expr.Untyped, -x.Value)
+		}
+		if v, ok := constantOf(x); ok {
+			return constantNode(-v)
 		}
 		return e.apply(start, "neg", x)
 	}
@@ -386,6 +396,7 @@ func (e *evaluator) operand(depth int) *node {
 	if e.next == len(e.scan.Tokens) || e.scan.Tokens[e.next].Kind != wgsl.Number {
 		return e.malformed()
 	}
+	text, imaginary := withoutUnit(text)
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	if i, whole := strconv.ParseInt(text, 0, 64); whole == nil {
 		v, err = float64(i), nil
@@ -394,6 +405,9 @@ func (e *evaluator) operand(depth int) *node {
 		return e.malformed()
 	}
 	e.next++
+	if imaginary || e.imaginaryUnit() {
+		return imaginaryNode(v)
+	}
 	return numberNode(expr.Untyped, v)
 }
 

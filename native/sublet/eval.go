@@ -63,7 +63,7 @@ func (a *app) evalCommand() *cobra.Command {
 		Short: "Evaluate an expression of matrices",
 		Long: `Evaluate an expression of matrices. Its grammar is that of a Go expression: * is the matrix product, % the
 element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
-T(A) or A.T is the transpose, A @ B is A * B, A**2 the element-wise power (Go's ^ is refused). There are no comments.
+T(A) or A.T is the transpose, 2j an imaginary number, A @ B is A * B, A**2 the element-wise power (Go's ^ is refused). There are no comments.
 A[i, j] is an element, A[i] a row, A[:, j] a column and A[i:k, j:l] rows i to k-1 and columns j to l-1 of any operand, from 0;
 negative numbers count from the end, -1 is the last one; A[i:k:step] takes every so many rows. In std and var of a matrix, a second
 argument is what is subtracted from the number of elements (ddof), not an axis. The functions:
