@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -227,4 +228,36 @@ func TestHalfSliceShares(t *testing.T) {
 	if err != nil || !bytes.Equal(b.Bytes(), []byte{0, 0, 0x40, 0, 0xb8, 0}) {
 		t.Errorf("%x, %v", b.Bytes(), err)
 	}
+}
+
+// TestHalfRounds has numbers that float16 rounds, in a matrix of them and where an expression goes on: those beyond it are infinite.
+func TestHalfRounds(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		inf, nan := float32(math.Inf(1)), float32(math.NaN())
+		x := []float32{65504, 65519.99, 65520, 70000, 1e30, inf, nan, -65519.99, -65520, -inf, 2049, 2051, 0.1, 6e-8, 2e-8, -0.1, 1}
+		want := make([]float32, len(x))
+		for i, v := range x {
+			want[i] = matrix.ToHalf(v).Float32()
+		}
+		for _, cols := range []int{1, len(x)} { // one by one, and in vectors
+			a := must[*dense](t)(matrix.FromSlice(dev, len(x)/cols, cols, x))
+			h := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](a).Eval())
+			near(t, "stored", must[[]float32](t)(matrix.Convert[float32](h).Read(background)), float64s(want), 0)
+			inside := matrix.Convert[float32](matrix.Convert[matrix.Half](a))
+			near(t, "in an expression", must[[]float32](t)(matrix.Scale(2, inside).Read(background)), float64s(twice(want)), 0)
+			check(t, errors.Join(a.Close(), h.Close()))
+		}
+		ints := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 4, []int32{2049, 70000, -65520, 3}))
+		got := must[[]float32](t)(matrix.AddScalar(matrix.Convert[float32](matrix.Convert[matrix.Half](ints)), 1).Read(background))
+		near(t, "of whole numbers", got, []float64{2049, math.Inf(1), math.Inf(-1), 4}, 0)
+		check(t, ints.Close())
+	})
+}
+
+func twice(x []float32) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = 2 * v
+	}
+	return out
 }

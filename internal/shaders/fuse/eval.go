@@ -161,8 +161,6 @@ func convert[M, F Num](dst []M, t Type, src []F) {
 		switch {
 		case whole:
 			dst[l] = FromBits[M](typeOf[M]().Store(t.Load(t.Narrow(uint32(src[l])))))
-		case t == F16: // which is rounded when it is stored
-			dst[l] = M(src[l])
 		default:
 			dst[l] = FromBits[M](typeOf[M]().Store(t.Load(t.Store(float64(src[l])))))
 		}

@@ -449,3 +449,22 @@ fn exp_ends4(v: vec4<f32>, x: vec4<f32>, lo: f32, hi: f32) -> vec4<f32> {
 fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }
+
+// Four float16. What pack2x16float makes of numbers beyond float16, a driver may choose: from 65520 on they are infinite.
+fn pack_floats(x: vec4<f32>) -> vec2<u32> {
+  let bits = bitcast<vec4<u32>>(x);
+  let size = bits & vec4<u32>(0x7fffffffu);
+  let special = size >= vec4<u32>(0x477ff000u);
+  let beyond = select(vec4<u32>(0x7c00u), vec4<u32>(0x7e00u), size > vec4<u32>(0x7f800000u)) | ((bits >> vec4<u32>(16u)) & vec4<u32>(0x8000u));
+  let held = clamp(select(x, vec4<f32>(), special), vec4<f32>(-65504.0), vec4<f32>(65504.0));
+  let pairs = vec2<u32>(pack2x16float(held.xy), pack2x16float(held.zw));
+  let finite = (pairs.xxyy >> vec4<u32>(0u, 16u, 0u, 16u)) & vec4<u32>(0xffffu);
+  let h = select(finite, beyond, special);
+  return vec2<u32>(h.x | (h.y << 16u), h.z | (h.w << 16u));
+}
+
+// The nearest float16.
+fn float16_4(x: vec4<f32>) -> vec4<f32> {
+  let h = pack_floats(x);
+  return vec4<f32>(unpack2x16float(h.x), unpack2x16float(h.y));
+}

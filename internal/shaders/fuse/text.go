@@ -190,7 +190,7 @@ func (t Type) unpacked(word, bit, words string) (at, quad string) {
 func (t Type) packed(d string) string {
 	switch {
 	case t == F16:
-		return shaders.Fill("vec2<u32>(pack2x16float($0.xy), pack2x16float($0.zw))", d)
+		return "pack_floats(" + d + ")"
 	case t.Size() == 2:
 		return "pack_halves(vec4<u32>(" + d + "))"
 	case t.Size() == 1:
@@ -205,7 +205,7 @@ func (t Type) packed(d string) string {
 func (t Type) Inserted(from Type) string {
 	bits := "bitcast<u32>((" + t.converted(from, "vec4<"+from.WGSL()+">(v)") + ").x)"
 	if t == F16 {
-		bits = "pack2x16float(vec2<f32>(v))"
+		bits = "pack_floats(vec4<f32>(v)).x"
 	}
 	return shaders.Fill("fn inserted(word: u32, k: u32, v: $0) -> u32 {\n  let at = $1u * k;\n"+
 		"  return (word & ~($2u << at)) | (($3 & $2u) << at);\n}\n", from.WGSL(), num(8*t.Size()), num(1<<(8*t.Size())-1), bits)
@@ -219,7 +219,8 @@ func (f *Func) base() string {
 	return "v.x + "
 }
 
-// converted is a vector of a type that is computed in as one of elements of type t: floats are cut and saturate, whole numbers wrap.
+// converted is a vector of a type that is computed in as one of elements of type t: floats are rounded to float16, or cut to whole
+// numbers that saturate; whole numbers wrap.
 func (t Type) converted(from Type, v string) string {
 	vector := "vec4<" + t.WGSL() + ">"
 	whole := t.Compute() != F32
@@ -239,7 +240,11 @@ func (t Type) converted(from Type, v string) string {
 	case whole && t.Packed():
 		return shaders.Fill("($0($1) << vec4<u32>($2u)) >> vec4<u32>($2u)", vector, v, num(t.shift()))
 	}
-	return vector + "(" + v + ")"
+	v = vector + "(" + v + ")"
+	if t == F16 {
+		return "float16_4(" + v + ")"
+	}
+	return v
 }
 
 // loader writes the function that loads an operand, in the type that is computed in.

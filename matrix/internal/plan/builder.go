@@ -132,8 +132,8 @@ func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 			b.emit(fuse.OpCopy, a, 0, 0, n.Args[i].Type)
 		}
 		return b.emit(fuse.OpRandom, first, 0, 0, n.Type)
-	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16):
-		return args[0]
+	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16 && (n == b.root || n.Type == n.Args[0].Type)):
+		return args[0] // what is stored as float16 is rounded then
 	case n.Op == fuse.OpConvert:
 		return b.emit(n.Op, args[0], uint8(n.Type), 0, n.Type)
 	}

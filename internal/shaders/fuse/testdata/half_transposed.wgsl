@@ -47,9 +47,24 @@ fn apply4(f: Fixed, i: u32, j: u32) -> Block {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = vec4<f32>(r);
+  let c = float16_4(vec4<f32>(r));
   let o = (v.x + i * v.y + j) >> 2u;
   var d = c;
   if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
-  s0[o] = vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw));
+  s0[o] = pack_floats(d);
+}
+fn pack_floats(x: vec4<f32>) -> vec2<u32> {
+  let bits = bitcast<vec4<u32>>(x);
+  let size = bits & vec4<u32>(0x7fffffffu);
+  let special = size >= vec4<u32>(0x477ff000u);
+  let beyond = select(vec4<u32>(0x7c00u), vec4<u32>(0x7e00u), size > vec4<u32>(0x7f800000u)) | ((bits >> vec4<u32>(16u)) & vec4<u32>(0x8000u));
+  let held = clamp(select(x, vec4<f32>(), special), vec4<f32>(-65504.0), vec4<f32>(65504.0));
+  let pairs = vec2<u32>(pack2x16float(held.xy), pack2x16float(held.zw));
+  let finite = (pairs.xxyy >> vec4<u32>(0u, 16u, 0u, 16u)) & vec4<u32>(0xffffu);
+  let h = select(finite, beyond, special);
+  return vec2<u32>(h.x | (h.y << 16u), h.z | (h.w << 16u));
+}
+fn float16_4(x: vec4<f32>) -> vec4<f32> {
+  let h = pack_floats(x);
+  return vec4<f32>(unpack2x16float(h.x), unpack2x16float(h.y));
 }
