@@ -173,7 +173,7 @@ func (m *Memory) allocate(r *Replica) error {
 
 // lost is the error of bits that were only in memory that is gone.
 func (r *Replica) lost() error {
-	return fault.Fail("buffer: use", cmp.Or[error](r.Mem.Clear(0, 0), gpu.ErrDeviceLost), "the bits were on the device only")
+	return fault.Fail("buffer: use", cmp.Or[error](r.Mem.Clear(0, 0), gpu.ErrDeviceLost), "; the bits were on the device only")
 }
 
 // Prepare makes a replica ready for kernels that use a region of it, or that replace everything. What it waits for ends with the context.

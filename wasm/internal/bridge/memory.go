@@ -61,7 +61,7 @@ const (
 
 // form is a matrix's element type and the options that are yes or no.
 func form(word uint32) matrix.Options {
-	if word&0xff > uint32(matrix.Bool) || word >= formEnd {
+	if word&0xff > uint32(matrix.Complex64) || word >= formEnd {
 		page.Invalid("form " + itoa(int(word)))
 	}
 	return matrix.Options{

@@ -54,7 +54,7 @@ type program struct {
 func (p *program) run(words []uint32) anyExpr {
 	for len(words) > 0 {
 		n, t, op := int(words[0]>>16), matrix.DType(words[0]>>8&0xff), Op(words[0])
-		if n < 2 || n > len(words) || t > matrix.Bool || len(p.values) >= maxValues {
+		if n < 2 || n > len(words) || t > matrix.Complex64 || len(p.values) >= maxValues {
 			page.Invalid("instruction " + itoa(len(p.values)) + " of an expression")
 		}
 		p.Reader, p.depth = p.bridge.Read(words[1:n]), 0
