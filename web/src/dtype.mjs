@@ -85,6 +85,13 @@ export function scalarBits(where, type, value) {
   return value >>> 0;
 }
 
+/** Refuses a number that elements of a type cannot be: it would wrap where it is stored. @param {string} where @param {DType} type @param {number} value */
+export function checkElement(where, type, value) {
+  if (type.real || type === BOOL || type.size === 4) return;
+  const half = 2 ** (8 * type.size - 1), low = type.name.startsWith('int') ? -half : 0;
+  if (value < low || value >= low + 2 * half) throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
+}
+
 /**
  * The bits of the float16 nearest to a number, ties to even, for where there is no Float16Array.
  * @param {number} value

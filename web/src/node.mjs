@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {INT32_REDUCTIONS, OF_COMPLEX, REAL_REDUCTIONS, REDUCED_COMPLEX, SHAPING_TYPES} from './codes.mjs';
-import {COMPLEX64, FLOAT32, INT32, dtypeOf, scalarBits} from './dtype.mjs';
+import {COMPLEX64, FLOAT32, INT32, checkElement, dtypeOf, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
 
@@ -90,8 +90,10 @@ export const scalar = (where, type, value) =>
   new Node(Op.Scalar, among(type), 1, 1, null, null, null, [scalarBits(where, type, value)]);
 
 /** @param {string} where @param {DType} type @param {number} rows @param {number} cols @param {number} value */
-export const filled = (where, type, rows, cols, value) =>
-  cast(where, new Node(Op.Fill, among(type), rows, cols, null, null, null, [scalarBits(where, type, value), rows, cols]), type);
+export function filled(where, type, rows, cols, value) {
+  checkElement(where, type, value);
+  return cast(where, new Node(Op.Fill, among(type), rows, cols, null, null, null, [scalarBits(where, type, value), rows, cols]), type);
+}
 
 /** @param {string} where @param {number} op @param {Node} a */
 export function unary(where, op, a) {

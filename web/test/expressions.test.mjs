@@ -65,6 +65,15 @@ test('types of complex numbers', () => {
   ]) fails('ErrUnsupported', refused);
 });
 
+test('numbers that elements cannot be', () => {
+  const [, , , , int8, uint8, int16, uint16, bool] = DTYPES;
+  for (const [type, low, high] of /** @type {[any, number, number][]} */ ([[int8, -128, 127], [uint8, 0, 255], [int16, -32768, 32767], [uint16, 0, 65535]])) {
+    for (const value of [low, high]) nodes.filled('full', type, 1, 1, value);
+    for (const value of [low - 1, high + 1, 0.5]) fails('ErrInvalid', () => nodes.filled('full', type, 1, 1, value));
+  }
+  nodes.filled('full', bool, 1, 1, 2);
+});
+
 test('shapes', () => {
   const a = leaf(2, 3), row = leaf(1, 3), col = leaf(2, 1);
   const shape = (node) => [node.rows, node.cols];
