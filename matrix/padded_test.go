@@ -106,6 +106,10 @@ func TestPaddedAssign(t *testing.T) {
 // some is set where not every case of the longest tests is tried.
 var some = few || !devtest.Long()
 
+// sparing reports whether a test pairs each of its cases with some of the others only: devices compile kernels for every pair, which
+// takes longer than to run them. The oracle compiles nothing and tries all pairs.
+func sparing(dev *gpu.Device) bool { return some && dev.Info().Driver != "cpu" }
+
 func assignAll[T float32 | int32](t *testing.T, dev *gpu.Device, draw func() T) {
 	for rows := range 17 {
 		for cols := range 17 {

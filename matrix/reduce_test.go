@@ -72,10 +72,13 @@ func close64(t testing.TB, what string, got []float32, want []float64, tol float
 func TestReduce(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(7)
-		for _, d := range [][2]int{{1, 1}, {1, 5}, {5, 1}, {3, 4}, {4, 3}, {17, 33}, {64, 64}, {129, 257}, {1, 4099}, {4099, 1}, {1000, 3}, {3, 1000}, {0, 4}, {4, 0}, {0, 0}} {
+		for i, d := range [][2]int{{17, 33}, {1, 1}, {1, 5}, {5, 1}, {3, 4}, {4, 3}, {64, 64}, {129, 257}, {1, 4099}, {4099, 1}, {1000, 3}, {3, 1000}, {0, 4}, {4, 0}, {0, 0}} {
 			rows, cols := d[0], d[1]
 			x := random(rng, rows*cols)
-			for _, form := range forms {
+			for k, form := range forms {
+				if i > 0 && sparing(dev) && k%3 != i%3 { // all layouts of the first size
+					continue
+				}
 				a, _ := wrapped(t, dev, form, rows, cols, x)
 				folded(t, name(d, form.name), a, x)
 				check(t, a.Close())
@@ -189,14 +192,17 @@ func softmaxes(x []float32, rows, cols int) (want, logs []float64) {
 func TestSoftmax(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(9)
-		for _, d := range [][2]int{{1, 1}, {3, 5}, {4, 8}, {33, 65}, {2, 1023}, {200, 3}, {0, 3}} {
+		for i, d := range [][2]int{{33, 65}, {1, 1}, {3, 5}, {4, 8}, {2, 1023}, {200, 3}, {0, 3}} {
 			rows, cols := d[0], d[1]
 			x := random(rng, rows*cols)
 			for i := range x {
 				x[i] *= 50
 			}
 			want, logs := softmaxes(x, rows, cols)
-			for _, form := range forms {
+			for k, form := range forms {
+				if i > 0 && sparing(dev) && k%3 != i%3 { // all layouts of the first size
+					continue
+				}
 				a, _ := wrapped(t, dev, form, rows, cols, x)
 				c, mem := wrapped(t, dev, forms[1], rows, cols, make([]float32, rows*cols))
 				check(t, c.Assign(matrix.Softmax(a)))

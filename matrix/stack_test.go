@@ -84,8 +84,11 @@ func testStacks(t *testing.T, dev *gpu.Device, turns int) {
 func TestMulStack(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		turns := 8
-		if few {
+		switch {
+		case few:
 			turns = 1
+		case sparing(dev):
+			turns = 2
 		}
 		testStacks(t, dev, turns)
 		none := func(rows, cols int) *dense { return must[*dense](t)(matrix.New[float32](dev, rows, cols)) }

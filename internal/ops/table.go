@@ -19,7 +19,7 @@ var Groups = []Group{
 	{"comparing whole matrices", "EqualAll EqualApprox", "TestEqual, TestEqualErrors"},
 	{"whole numbers", "*", "TestWholeNumbers"},
 	{"choice", "*", "TestBinaryAndComparisons, TestScalars, TestSpecialValues"},
-	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
+	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductOverwrites, TestProductIntegersAndHalf, TestHardwareProduct"},
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds, TestReductions, TestReductionsOfSpecials, TestReductionPasses, TestReductionsInBlocks, TestReductionErrors"},
 	{"order", "*", "TestSort, TestTopK, TestCumulative"},
 	{"making and shaping", "* RowIndex ColIndex Gather", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
