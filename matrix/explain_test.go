@@ -5,6 +5,8 @@ package matrix_test
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +66,57 @@ func TestExplain(t *testing.T) {
 			t.Error("no plan has no text")
 		}
 		check(t, errors.Join(a.Close(), b.Close(), bias.Close()))
+	})
+}
+
+// TestLongOperands has operands of every kind of kernel that are more than one kernel holds, and what is used twice in each of many steps.
+func TestLongOperands(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const n, steps = 4, 150
+		x := random(newRand(150), n*n)
+		a := must[*dense](t)(matrix.FromSlice(dev, n, n, x))
+		e := a.Expr()
+		want := float64s(x)
+		for k := range steps {
+			c := float32(k%7) - 3
+			e = matrix.Sub(matrix.Scale(0.75, e), matrix.MulElem(matrix.AddScalar(matrix.Scale(0.125, e), c/8), matrix.Sin(e)))
+			for i, v := range want {
+				want[i] = 0.75*v - (0.125*v+float64(c)/8)*math.Sin(v)
+			}
+		}
+		product := make([]float64, n*n)
+		sums := make([]float64, n)
+		var sorted []float64
+		for i := range n {
+			row := slices.Clone(want[i*n : i*n+n])
+			for j := range n {
+				sums[i] += row[j]
+				for k := range n {
+					product[i*n+j] += want[i*n+k] * float64(x[k*n+j])
+				}
+			}
+			slices.Sort(row)
+			sorted = append(sorted, row...)
+		}
+		for _, c := range []struct {
+			what string
+			x    *matrix.Expr[float32]
+			want []float64
+		}{
+			{"itself", e, want}, {"product", matrix.Mul[float32](e, a), product}, {"sums", matrix.SumRows(e), sums}, {"sorted", matrix.SortRows(e), sorted},
+			{"gathered", matrix.FlipRows(matrix.FlipRows(e)), want}, {"transposed", matrix.Transpose(matrix.Transpose(e)), want},
+			{"stacked", matrix.VStack[float32](e), want},
+		} {
+			got := must[[]float32](t)(c.x.Read(background))
+			for i, w := range c.want {
+				if math.Abs(float64(got[i])-w) > 1e-4 {
+					t.Errorf("%s: element %d is %v, want %v", c.what, i, got[i], w)
+				}
+			}
+			if p := must[*matrix.Plan](t)(c.x.Explain(background)); len(p.Launches) < 4 {
+				t.Errorf("%s: %d launches for %d steps", c.what, len(p.Launches), steps)
+			}
+		}
+		check(t, a.Close())
 	})
 }

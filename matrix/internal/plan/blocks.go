@@ -100,13 +100,30 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 // shares reports whether a matrix below n shares elements with dst other than one for one: parts of the result would
 // overwrite what later parts read. aligned says that parts of n read the same parts of it.
 func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bool {
-	if n.Kind == expr.Leaf {
-		op := p.operand(n).read(transposed)
-		return op.Mem == dst.Mem && (!aligned || op.Layout != dst.Layout && op.Overlaps(dst.Layout))
+	return p.sharesBelow(visit{n, transposed, aligned}, dst, map[visit]bool{})
+}
+
+// visit is a node as shares comes to it.
+type visit struct {
+	n                   *expr.Node
+	transposed, aligned bool
+}
+
+func (p *planner) sharesBelow(v visit, dst Operand, done map[visit]bool) bool {
+	if done[v] {
+		return false
 	}
-	transposed = transposed != (n.Kind == expr.Transpose)
-	aligned = aligned && n.Kind != expr.Product && n.Kind != expr.Reduce && n.Kind != expr.Gather && !undivided(n)
-	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return p.shares(a, dst, transposed, aligned) })
+	done[v] = true
+	n := v.n
+	if n.Kind == expr.Leaf {
+		op := p.operand(n).read(v.transposed)
+		return op.Mem == dst.Mem && (!v.aligned || op.Layout != dst.Layout && op.Overlaps(dst.Layout))
+	}
+	v.transposed = v.transposed != (n.Kind == expr.Transpose)
+	v.aligned = v.aligned && n.Kind != expr.Product && n.Kind != expr.Reduce && n.Kind != expr.Gather && !undivided(n)
+	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool {
+		return p.sharesBelow(visit{a, v.transposed, v.aligned}, dst, done)
+	})
 }
 
 // undivided reports whether a node has no parts that are computed by themselves.

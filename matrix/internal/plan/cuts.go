@@ -54,17 +54,15 @@ func (p *planner) measure(n *expr.Node) {
 
 // measureAnew cuts operands off until what is left fits.
 func (p *planner) measureAnew(n *expr.Node) measure {
-	var operands []*expr.Node
-	if elementwise(n) {
-		for i, a := range n.Args {
-			p.measure(a)
-			if a, _ = expr.Resolve(a, false); i > 0 || n.Kind != expr.Gather {
-				operands = append(operands, a)
-			}
+	var operands []*expr.Node // that may be cut off
+	for i, a := range n.Args {
+		p.measure(a)
+		if a, _ = expr.Resolve(a, false); elementwise(n) && (i > 0 || n.Kind != expr.Gather) {
+			operands = append(operands, a)
 		}
 	}
 	for {
-		r := region{root: n, seen: map[*expr.Node]bool{}, numbers: map[scalar]bool{}}
+		r := region{root: n, seen: map[*expr.Node]bool{}, scalars: map[scalar]bool{}}
 		p.add(&r, n)
 		m := r.measure
 		var heaviest *expr.Node
@@ -87,7 +85,7 @@ type region struct {
 	measure
 	root    *expr.Node
 	seen    map[*expr.Node]bool
-	numbers map[scalar]bool
+	scalars map[scalar]bool
 }
 
 // add adds what n and what is below it put into the kernel.
@@ -99,13 +97,13 @@ func (p *planner) add(m *region, n *expr.Node) {
 	m.seen[n] = true
 	switch {
 	case n.Kind == expr.Scalar:
-		if s := (scalar{0, n.Bits(), n.Type.Compute()}); !m.numbers[s] {
-			m.numbers[s] = true
-			m.code, m.measure.numbers = m.code+1, m.measure.numbers+1
+		if s := (scalar{0, n.Bits(), n.Type.Compute()}); !m.scalars[s] {
+			m.scalars[s] = true
+			m.code, m.numbers = m.code+1, m.numbers+1
 		}
 		return
 	case n.Kind == expr.Index:
-		m.code, m.measure.numbers = m.code+3, m.measure.numbers+shaders.Bit(n.Value != 0)
+		m.code, m.numbers = m.code+3, m.numbers+shaders.Bit(n.Value != 0)
 		return
 	case n.Kind == expr.Leaf:
 		m.load(source{mem: p.operand(n).Mem})
