@@ -19,6 +19,9 @@ func TestComplexSolve(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(142)
 		for _, n := range []int{0, 1, 2, 7, 33} {
+			if sparing(dev) && (n == 1 || n == 7) {
+				continue
+			}
 			a := must[*complexMatrix](t)(matrix.FromSlice(dev, n, n, randomComplex(rng, n*n)))
 			b := must[*complexMatrix](t)(matrix.FromSlice(dev, n, 3, randomComplex(rng, n*3)))
 			x := must[*complexMatrix](t)(matrix.Solve[complex64](a, b).Eval())

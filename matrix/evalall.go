@@ -107,7 +107,13 @@ func evaluatedOn[T Elem](ctx context.Context, dev *gpu.Device, x *node) (r Named
 		return r, err
 	}
 	r.Matrix = &Dense[T]{}
-	return r, r.Matrix.AssignContext(ctx, e)
+	if err = r.Matrix.AssignContext(ctx, e); err == nil && x.Solves {
+		err = solved(ctx, "EvalAll", x, r.Matrix.core().operand("EvalAll"))
+	}
+	if err != nil {
+		err = firstError(err, r.Matrix.Close())
+	}
+	return r, err
 }
 
 // statement reads the next one, and what ends it. It returns nil at the end of the text.

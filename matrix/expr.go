@@ -113,7 +113,8 @@ func evaluated[T Elem](op string, x Operand[T]) (*Dense[T], error) {
 	return m, nil
 }
 
-// Read runs the expression and returns the result row by row.
+// Read runs the expression and returns the result row by row. A system without a solution in it is [ErrSingular], a Cholesky factor that
+// does not exist [ErrNotPosDef]: see [Expr.Solved].
 func (e *Expr[T]) Read(ctx context.Context) ([]T, error) { return e.read(ctx, "Read") }
 
 func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
@@ -122,7 +123,13 @@ func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
 		return nil, err
 	}
 	v, err := m.values(ctx, op)
-	return v, firstError(err, m.Close())
+	if n := e.n; err == nil && n.Solves && !finite(v) {
+		err = unsolved(ctx, op, n)
+	}
+	if err = firstError(err, m.Close()); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // Value runs an expression of size 1x1 and returns its value.

@@ -1100,14 +1100,14 @@ func BroadcastTo[T Elem](a Operand[T], rows, cols int) *Expr[T] {
 	return &Expr[T]{shapingNode("BroadcastTo", 25, typeOf[T](), []*node{from("BroadcastTo", a)}, float64(rows), float64(cols))}
 }
 
-// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN;
-// LU tells.
+// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular
+// a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
 func Solve[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("Solve", 26, typeOf[T](), []*node{from("Solve", a), from("Solve", b)})}
 }
 
-// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster
-// and more accurate than a product with it.
+// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or
+// NaN, as with Solve. Solve is faster and more accurate than a product with it.
 func Inverse[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("Inverse", 27, typeOf[T](), []*node{from("Inverse", a)})}
 }
@@ -1143,7 +1143,7 @@ func PermutedLU[T Elem](a Operand[T]) *Expr[T] {
 }
 
 // CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
-// read. Of another matrix it has NaN or zeros on its diagonal.
+// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
 func CholeskyFactor[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("CholeskyFactor", 34, typeOf[T](), []*node{from("CholeskyFactor", a)})}
 }

@@ -653,12 +653,12 @@ func (a *Expr[T]) Cross(b Operand[T]) *Expr[T] { return Cross(a, b) }
 // BroadcastTo is a stretched to rows x cols where it has one row or column.
 func (a *Expr[T]) BroadcastTo(rows int, cols int) *Expr[T] { return BroadcastTo(a, rows, cols) }
 
-// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN;
-// LU tells.
+// Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular
+// a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
 func (a *Expr[T]) Solve(b Operand[T]) *Expr[T] { return Solve(a, b) }
 
-// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster
-// and more accurate than a product with it.
+// Inverse is the inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or
+// NaN, as with Solve. Solve is faster and more accurate than a product with it.
 func (a *Expr[T]) Inverse() *Expr[T] { return Inverse(a) }
 
 // Det is the determinant of a square a, 1x1. LogDet does not overflow.
@@ -680,7 +680,7 @@ func (a *Expr[T]) UpperLU() *Expr[T] { return UpperLU(a) }
 func (a *Expr[T]) PermutedLU() *Expr[T] { return PermutedLU(a) }
 
 // CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
-// read. Of another matrix it has NaN or zeros on its diagonal.
+// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
 func (a *Expr[T]) CholeskyFactor() *Expr[T] { return CholeskyFactor(a) }
 
 // SolveLower is the solution x of a * x = b for a lower triangular a, whose lower triangle is read.

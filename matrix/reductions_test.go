@@ -168,8 +168,8 @@ func TestReductions(t *testing.T) {
 				switch {
 				case i != 4 && k%turns != i%turns: // compiling takes most of the time
 					continue
-				case i == 4 && sparing(dev): // each reduction of two layouts
-					first, step = k%3, 3
+				case i == 4 && sparing(dev): // each reduction of one layout
+					first, step = k, len(forms)
 				}
 				a, _ := wrapped(t, dev, form, rows, cols, x)
 				reduced(t, name(d, form.name), a, x, rows, cols, first, step)

@@ -48,6 +48,11 @@ export const tests = {
     same(await a.rank().read(), [n], 'rank');
     same(await gpu.matrix(2, 2, [2, 1, 1, 3]).det().read(), [5], 'determinant', 1e-6);
     same(await gpu.matrix(2, 2, [1, 1, 0, 1]).matrixPower(5).read(), [1, 5, 0, 1], 'power');
+    const singular = gpu.matrix(2, 2, [1, 2, 2, 4]);
+    await fails('ErrSingular', 'a singular system', () => singular.solve(gpu.ones(2, 1)).add(1).read());
+    await fails('ErrSingular', 'one number of an inverse', () => singular.inv().sum().value());
+    await fails('ErrNotPosDef', 'a Cholesky factor', () => singular.neg().cholesky().read());
+    check(!(await singular.inv().eval().read()).every(Number.isFinite), 'the inverse of a singular matrix that is only assigned is finite');
     await fails('ErrNotSquare', 'an inverse', () => gpu.zeros(2, 3).inv().read());
   }),
   complex: withGpu(async (gpu) => {

@@ -6,11 +6,12 @@ package ops
 var decompositions = section(Shaping, "decompositions", []Operation{
 	{
 		Name: "Solve", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for a square a, by LU with partial pivoting",
-		Note: "A singular a gives infinities or NaN; LU tells.", Text: []string{"solve"}, Shape: "b.rows, b.cols",
+		Note: "To read the expression for a singular a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.",
+		Text: []string{"solve"}, Shape: "b.rows, b.cols",
 	},
 	{
 		Name: "Inverse", Params: "a Operand[T]", JS: "inv", Text: []string{"inv", "inverse"}, Doc: "is the inverse of a square a, by LU with partial pivoting",
-		Note: "A singular a gives infinities or NaN. Solve is faster and more accurate than a product with it.", Shape: "a.rows, a.cols",
+		Note: "A singular a is ErrSingular or gives infinities or NaN, as with Solve. Solve is faster and more accurate than a product with it.", Shape: "a.rows, a.cols",
 	},
 	{Name: "Det", Params: "a Operand[T]", Doc: "is the determinant of a square a, 1x1", Note: "LogDet does not overflow.", Shape: "1, 1"},
 	{Name: "LogDet", Params: "a Operand[T]", Doc: "is the logarithm of the absolute value of the determinant of a square a, 1x1", Shape: "1, 1"},
@@ -26,7 +27,7 @@ var decompositions = section(Shaping, "decompositions", []Operation{
 	},
 	{
 		Name: "CholeskyFactor", Params: "a Operand[T]", JS: "cholesky", Text: []string{"cholesky"}, Doc: "is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read",
-		Note: "Of another matrix it has NaN or zeros on its diagonal.", Shape: "a.rows, a.cols",
+		Note: "To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.", Shape: "a.rows, a.cols",
 	},
 	{
 		Name: "SolveLower", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for a lower triangular a, whose lower triangle is read", Shape: "b.rows, b.cols",

@@ -55,6 +55,18 @@ func TestNoMatrices(t *testing.T) {
 	}
 }
 
+// TestSingularSystem solves what has no solution.
+func TestSingularSystem(t *testing.T) {
+	a, b := "A="+floats(t, 2, 2, 1, 2, 2, 4), "b="+floats(t, 2, 1, 1, 2)
+	for _, d := range drivers {
+		fails(t, map[string]failing{
+			"a system":         {"ErrSingular", []string{"eval", "solve(A, b) + 1", "-i", a, "-i", b, "--driver", d}},
+			"the first of two": {"ErrSingular", []string{"eval", "x = inv(A); x[0] * b", "-i", a, "-i", b, "--driver", d}},
+			"not definite":     {"ErrNotPosDef", []string{"eval", "cholesky(-A)", "-i", a, "--driver", d}},
+		})
+	}
+}
+
 // TestStatements writes several results.
 func TestStatements(t *testing.T) {
 	a := "A=" + floats(t, 2, 2, 1, 2, 3, 4)

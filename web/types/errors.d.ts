@@ -7,7 +7,7 @@ export class SubletError extends Error {
   /**
    * What went wrong: `ErrShape`, `ErrIndex`, `ErrInvalid`, `ErrNil`, `ErrSize`, `ErrLimit`, `ErrShort`, `ErrStride`,
    * `ErrAlignment`, `ErrCapacity`, `ErrExternalResize`, `ErrView`, `ErrSparse`, `ErrOrder`, `ErrUnsupported`,
-   * `ErrForeign`, `ErrNotSquare`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`, `ErrDeviceLost`,
+   * `ErrForeign`, `ErrNotSquare`, `ErrSingular`, `ErrNotPosDef`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`, `ErrDeviceLost`,
    * `ErrInternal`, or `exited` when the WebAssembly program has died. Of files also `ErrFormat`, `ErrTruncated`, `ErrDuplicate`,
    * `ErrType`, `ErrTooLarge`, `ErrAborted`, and `ErrStream` when a stream or response of yours fails. Of crunchers also
    * `ErrKernel`, `ErrRange`, `ErrLength`, `ErrName`, `ErrAccess`, `ErrBatch`, `ErrDevices`, `ErrMigration`, `ErrStale` and

@@ -370,11 +370,14 @@ export interface ExprOperations {
   cross(b: Expr): Expr;
   /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
   broadcastTo(rows: number, cols: number): Expr;
-  /** The solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN; LU tells. */
+  /**
+   * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
+   * ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+   */
   solve(b: Expr): Expr;
   /**
-   * The inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster and more
-   * accurate than a product with it.
+   * The inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or NaN, as with
+   * Solve. Solve is faster and more accurate than a product with it.
    */
   inv(): Expr;
   /** The determinant of a square a, 1x1. LogDet does not overflow. */
@@ -390,8 +393,8 @@ export interface ExprOperations {
   /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
   permutedLU(): Expr;
   /**
-   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of another
-   * matrix it has NaN or zeros on its diagonal.
+   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
+   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
    */
   cholesky(): Expr;
   /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
@@ -905,11 +908,14 @@ export interface GpuOperations {
   cross(a: Expr, b: Expr): Expr;
   /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
   broadcastTo(a: Expr, rows: number, cols: number): Expr;
-  /** The solution x of a * x = b for a square a, by LU with partial pivoting. A singular a gives infinities or NaN; LU tells. */
+  /**
+   * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
+   * ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+   */
   solve(a: Expr, b: Expr): Expr;
   /**
-   * The inverse of a square a, by LU with partial pivoting. A singular a gives infinities or NaN. Solve is faster and more
-   * accurate than a product with it.
+   * The inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or NaN, as with
+   * Solve. Solve is faster and more accurate than a product with it.
    */
   inv(a: Expr): Expr;
   /** The determinant of a square a, 1x1. LogDet does not overflow. */
@@ -925,8 +931,8 @@ export interface GpuOperations {
   /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
   permutedLU(a: Expr): Expr;
   /**
-   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. Of another
-   * matrix it has NaN or zeros on its diagonal.
+   * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
+   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
    */
   cholesky(a: Expr): Expr;
   /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */

@@ -40,7 +40,7 @@ func (f Form) Bits() (bits int) {
 
 // NewFactor builds a routine. count is that of the matrices of a stack.
 func NewFactor(op string, routine Routine, form Form, count int, args ...*Node) *Node {
-	n := (&Node{Kind: Factor, Routine: routine, Form: form}).join(op, args)
+	n := (&Node{Kind: Factor, Routine: routine, Form: form, Solves: routine.solves()}).join(op, args)
 	if n.Err != nil {
 		return n
 	}
@@ -51,6 +51,31 @@ func NewFactor(op string, routine Routine, form Form, count int, args ...*Node) 
 		return Failed(err)
 	}
 	return n
+}
+
+// solves reports whether the result is not finite where a matrix has no inverse, or no factor.
+func (r Routine) solves() bool {
+	return r == RoutineLUSolve || r == RoutineTriangle || r == RoutineSolve || r == RoutineCholesky
+}
+
+// Systems returns the nodes of an expression that solve something, operands before what is computed of them.
+func Systems(n *Node) (list []*Node) {
+	done := map[*Node]bool{}
+	var visit func(n *Node)
+	visit = func(n *Node) {
+		if !n.Solves || done[n] {
+			return
+		}
+		done[n] = true
+		for _, a := range n.Args {
+			visit(a)
+		}
+		if n.Kind == Factor && n.Routine.solves() {
+			list = append(list, n)
+		}
+	}
+	visit(n)
+	return list
 }
 
 // factored checks the operands of a routine and finds the size of its result.

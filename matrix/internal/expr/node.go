@@ -60,6 +60,7 @@ type Node struct {
 	Dev        *gpu.Device // nil: any
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
+	Solves     bool       // a system is solved in it, which may have no solution
 	Source     any        // Leaf: the matrix
 	Value      float64    // Scalar; Reduce: the number that results are finished with; Index: what is added
 	Call       *fuse.Call // Call
@@ -135,6 +136,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case a.Dev != nil && a.Dev != n.Dev:
 			return Failed(Fail(op, gpu.ErrForeign, "operands on two devices"))
 		}
+		n.Solves = n.Solves || a.Solves
 		switch {
 		case n.Type == Untyped:
 			n.Type = a.Type
@@ -383,7 +385,10 @@ func NewGather(op string, a, rows, cols *Node) *Node {
 	if err := at.broadcast(op); err != nil {
 		return Failed(err)
 	}
-	n := &Node{Kind: Gather, Type: a.Type, Rows: at.Rows, Cols: at.Cols, Dev: cmp.Or(a.Dev, at.Dev), Args: []*Node{a, at.Args[0], at.Args[1]}}
+	n := &Node{
+		Kind: Gather, Type: a.Type, Rows: at.Rows, Cols: at.Cols, Dev: cmp.Or(a.Dev, at.Dev), Solves: a.Solves || at.Solves,
+		Args: []*Node{a, at.Args[0], at.Args[1]},
+	}
 	if a.Rows == 0 || a.Cols == 0 {
 		none := Number(n.Type, n.Rows, n.Cols, 0)
 		none.Dev = n.Dev

@@ -43,7 +43,7 @@ func NewSparse(dev *gpu.Device, rows, cols int, at Entries, values *Node) *Node 
 	}
 	i, j := at.Places()
 	i, j = i.sized(values.Cols), j.sized(values.Cols)
-	return &Node{Kind: Sparse, Type: values.Type, Rows: rows, Cols: cols, Dev: dev, Source: at, Args: []*Node{values, i, j}}
+	return &Node{Kind: Sparse, Type: values.Type, Rows: rows, Cols: cols, Dev: dev, Solves: values.Solves, Source: at, Args: []*Node{values, i, j}}
 }
 
 // with is the sparse matrix with other values.
@@ -235,7 +235,10 @@ func rowsTimes(op string, dev *gpu.Device, rows int, words []*Node, values, y *N
 	if err := CheckDims(op, rows, y.Cols); err != nil {
 		return Failed(err)
 	}
-	return &Node{Kind: SparseProduct, Type: y.Type, Rows: rows, Cols: y.Cols, Dev: dev, Args: append([]*Node{y, values}, words...)}
+	return &Node{
+		Kind: SparseProduct, Type: y.Type, Rows: rows, Cols: y.Cols, Dev: dev, Solves: y.Solves || values.Solves,
+		Args: append([]*Node{y, values}, words...),
+	}
 }
 
 // NewRowSums builds sums of rows of y: row i of the result is the sum of those that the indices from pointers[i] to pointers[i+1]-1

@@ -293,8 +293,13 @@ func (b *Bridge) end([]uint32) {
 // one after the other.
 func (b *Bridge) readValue(a []uint32) {
 	object := b.Object(a[1])
-	m := b.program.rows(b.program.run(a[3:]))
+	x := b.program.run(a[3:])
+	m := b.program.rows(x)
+	var of *systems
+	if x.Solves() {
+		of = &systems{x, m}
+	}
 	rows, cols := m.Dims()
 	element := m.DType().Size()
-	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2])
+	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2], of)
 }

@@ -36,7 +36,8 @@ func (b *Bridge) host(object any, size uint32) gpu.Host {
 
 // read copies bytes of a buffer to the page, which has room for so many, and settles the ticket. The memory is read without the
 // buffer, which would keep everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
-func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, room uint32) {
+// of, which may be nil, is the expression that the values are of: a system without a solution is an error.
+func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, room uint32, of *systems) {
 	if int64(room) < int64(width) {
 		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(room)), " bytes for ", itoa(width)))
 	}
@@ -46,7 +47,23 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 	}
 	mem := page.Must(buf.Memory(buffer.Reads))
 	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, room)}
-	b.Queue(ticket, func(ctx context.Context) (any, error) { return nil, mem.Read(ctx, transfer) })
+	b.Queue(ticket, func(ctx context.Context) (any, error) {
+		if of == nil {
+			return nil, mem.Read(ctx, transfer)
+		}
+		result := of.result.Alias()
+		defer func() { _ = result.Close() }()
+		if err := mem.Read(ctx, transfer); err != nil {
+			return nil, err
+		}
+		return nil, of.expr.Solved(ctx, result)
+	})
+}
+
+// systems are an expression in which systems are solved, and what it was evaluated to.
+type systems struct {
+	expr   anyExpr
+	result *anyDense
 }
 
 // The commands of the memory contract: what matrices are made from, and what becomes of their memory.

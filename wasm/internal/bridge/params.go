@@ -109,7 +109,7 @@ func (b *Bridge) arrayMatrix(a []uint32) {
 
 func (b *Bridge) readArray(a []uint32) {
 	object, buf := b.Object(a[2]), as[*buffer.Buffer](b.entry(a[1]))
-	b.read(a[0], buf, 0, buf.Size(), object, a[3])
+	b.read(a[0], buf, 0, buf.Size(), object, a[3], nil)
 }
 
 // tensor is what a save writes: a part of a buffer, of which it has a share, or memory of the page's.

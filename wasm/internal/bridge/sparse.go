@@ -140,5 +140,5 @@ func (b *Bridge) readSparse(a []uint32) {
 	}
 	b.Store(indices, 0, host.BytesOf(index))
 	b.Store(pointers, 0, host.BytesOf(ptr))
-	b.read(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3])
+	b.read(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3], nil)
 }
