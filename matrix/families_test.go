@@ -110,6 +110,28 @@ func packedBench[T matrix.Elem](b *testing.B, n int, bytes int64, make func(a ma
 	check(b, c.Close())
 }
 
+// BenchmarkComplex computes with complex numbers: products of 512x512, elements of 1024x1024.
+func BenchmarkComplex(b *testing.B) {
+	for what, f := range map[string]func(a, z *matrix.Expr[complex64]) *matrix.Expr[complex64]{
+		"product":     func(a, _ *matrix.Expr[complex64]) *matrix.Expr[complex64] { return a.Mul(a) },
+		"solve":       func(a, _ *matrix.Expr[complex64]) *matrix.Expr[complex64] { return a.Solve(a) },
+		"multiply":    func(_, z *matrix.Expr[complex64]) *matrix.Expr[complex64] { return z.MulElem(z) },
+		"exponential": func(_, z *matrix.Expr[complex64]) *matrix.Expr[complex64] { return z.Exp() },
+		"sum":         func(_, z *matrix.Expr[complex64]) *matrix.Expr[complex64] { return z.Sum() },
+	} {
+		b.Run(what, func(b *testing.B) {
+			dev := benchDevice(b)
+			a, z, c := &matrix.Dense[complex64]{}, &matrix.Dense[complex64]{}, &matrix.Dense[complex64]{}
+			check(b, a.Assign(matrix.Complex[float32](resident(b, dev, 512, 512), resident(b, dev, 512, 512).T())))
+			check(b, z.Assign(matrix.Complex[float32](resident(b, dev, 1024, 1024), resident(b, dev, 1024, 1024).T())))
+			run(b, dev, func() error { return c.Assign(f(a.Expr(), z.Expr())) })
+			for _, m := range []*matrix.Dense[complex64]{a, z, c} {
+				check(b, m.Close())
+			}
+		})
+	}
+}
+
 // BenchmarkSparseExpressions has 40 entries in each of 4096 rows. Sums and products of sparse matrices find on the host where the entries
 // of the result are; "values" has that done before.
 func BenchmarkSparseExpressions(b *testing.B) {
