@@ -69,6 +69,88 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// TestManyOperands has chains of ten operations over as many matrices as a kernel binds, and over more.
+func TestManyOperands(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const n = 12
+		var list []*dense
+		sum := make([]float64, n*n)
+		most := int(min(dev.Info().Limits.MaxStorageBuffers, 8)) - 1
+		for k := range 11 {
+			x := random(newRand(uint64(k)), n*n)
+			m := owned(t, dev, n, n, x...)
+			list = append(list, m)
+			if k < most {
+				for i, v := range x {
+					sum[i] += float64(v)
+				}
+			}
+		}
+		chain := func(count int) *expr {
+			e := list[0].Expr()
+			for _, m := range list[1:count] {
+				e = e.Add(m)
+			}
+			for range 11 - count {
+				e = e.Scale(1)
+			}
+			return e
+		}
+		for what, c := range map[string]struct {
+			e        *expr
+			launches int
+			want     func(sum []float64) []float64
+		}{
+			"as many":      {chain(most), 1, func(sum []float64) []float64 { return sum }},
+			"reduced":      {matrix.SumRows(chain(most)), 1, func(sum []float64) []float64 { return rowSums(sum, n) }},
+			"more":         {chain(11), 2, nil},
+			"tail":         {matrix.Mul[float32](list[0], list[1]).Add(list[2]).Add(list[3]).Add(list[4]).Add(list[5]).Add(list[6]), 1, nil},
+			"longer tail":  {matrix.Mul[float32](list[0], list[1]).Add(chain(most)), 2, nil},
+			"running sums": {matrix.CumSumRows(chain(most)), 1, nil},
+			"softmax":      {matrix.Softmax(chain(most)), 1, nil},
+		} {
+			before := dev.Stats().Dispatches
+			got := must[[]float32](t)(c.e.Read(background))
+			if count := dev.Stats().Dispatches - before; count > uint64(c.launches) {
+				t.Errorf("%s: %d launches, want %d", what, count, c.launches)
+			}
+			if c.want != nil {
+				for i, w := range c.want(sum) {
+					if math.Abs(float64(got[i])-w) > 1e-5 {
+						t.Errorf("%s: element %d is %v, want %v", what, i, got[i], w)
+						break
+					}
+				}
+			}
+		}
+		long := owned(t, dev, 1, 5000, make([]float32, 5000)...)
+		e := long.Expr()
+		for range most - 1 {
+			m := owned(t, dev, 1, 5000, make([]float32, 5000)...)
+			check(t, m.Fill(1))
+			list, e = append(list, m), e.Add(m)
+		}
+		if sums := must[[]float32](t)(matrix.CumSumRows(e).Read(background)); sums[4999] != float32(5000*(most-1)) {
+			t.Errorf("the last running sum of many matrices is %v", sums[4999])
+		}
+		for _, m := range append(list, long) {
+			check(t, m.Close())
+		}
+	})
+}
+
+// rowSums are the sums of rows of n elements.
+func rowSums(x []float64, n int) (sums []float64) {
+	for row := range slices.Chunk(x, n) {
+		total := 0.0
+		for _, v := range row {
+			total += v
+		}
+		sums = append(sums, total)
+	}
+	return sums
+}
+
 // TestLongOperands has operands of every kind of kernel that are more than one kernel holds, and what is used twice in each of many steps.
 func TestLongOperands(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {

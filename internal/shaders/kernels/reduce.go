@@ -18,6 +18,8 @@ const (
 	hardwareBusy = 1 << 16
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
+	fewRows      = 1 << 12               // that a software adapter folds in less time than a second pass takes,
+	fewVectors   = 1 << 14               // if they have no more vectors
 	manyVectors  = 64                    // of a row, that an invocation of a software adapter takes four of
 )
 
@@ -52,7 +54,7 @@ func FoldCols(f Fold, rows, cols int, last, software bool) (l *Launch, parts int
 	}
 	lanes := shaders.Ceil(across, wide)
 	parts = 1
-	if rows > alone {
+	if few := software && rows <= fewRows && rows*across <= fewVectors; rows > alone && !few {
 		parts = min(shaders.Ceil(busy, lanes), shaders.Ceil(rows, 8))
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)

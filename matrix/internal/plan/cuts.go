@@ -71,13 +71,22 @@ func (p *planner) measureAnew(n *expr.Node) measure {
 				heaviest = a
 			}
 		}
-		fits := m.code <= cutCode && m.calls <= cutCalls && m.numbers <= fuse.MaxScalars && len(m.loads) <= min(p.Device.slots(0)-3, cutLoads)
+		fits := m.code <= cutCode && m.calls <= cutCalls && m.numbers <= fuse.MaxScalars && len(m.loads) <= p.most(m.loads)
 		if fits || heaviest == nil || p.measures[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
 			return m
 		}
 		p.cuts[heaviest] = true
 		p.measures[heaviest] = measure{code: 1, calls: loadCalls, loads: []source{{n: heaviest}}}
 	}
+}
+
+// most is how many operands a kernel may read: it binds the result, too, and of a product that the rest is the tail of both factors.
+func (p *planner) most(loads []source) int {
+	most := p.Device.slots(0) - 1
+	if slices.ContainsFunc(loads, func(s source) bool { return s.n != nil && (s.n.Kind == expr.Product || s.n.Kind == expr.StackProduct) }) {
+		most--
+	}
+	return min(most, cutLoads)
 }
 
 // region is what a kernel computes of a tree. What is used several times is there once.

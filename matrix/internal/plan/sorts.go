@@ -73,6 +73,9 @@ func (p *planner) planes(planes, rows, cols int) Operand {
 // chunk begins with.
 func (p *planner) scan(dst Operand, n *expr.Node) {
 	a := n.Args[0]
+	if below, _ := expr.Resolve(a, false); len(p.measures[below].loads) >= p.Device.slots(1) { // the kernel binds sums of its own
+		a = p.leaf(p.materialise(a))
+	}
 	child := p.head(a)
 	b := p.newBuilder(dst, a.Type, false)
 	b.build(child.n, child.transposed)
