@@ -5,6 +5,7 @@ package plan
 import (
 	"math/bits"
 
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -81,6 +82,13 @@ func (q *reflections) apply(x Operand, k int, transposed bool) {
 	p.subtract(x, vectors, p.times(factor, p.times(turned(vectors), p.leaf(x))))
 }
 
+// rotated is a temporary of rows for jacobi and what it needs below them.
+func (p *planner) rotated(rows, cols int) Operand {
+	w := p.work(shaders.Ceil(rows, kernels.RotateRows)*kernels.RotateRows+1, max(cols, marksMost), nil)
+	p.evaluate(w, fill(w, 0))
+	return w
+}
+
 // jacobi makes the rows of w orthogonal in their first inner elements, and applies the same to so many columns. The last row of w
 // takes the marks. Everything else in w is 0.
 func (p *planner) jacobi(w Operand, inner, cols int) {
@@ -117,8 +125,7 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	scale := where32(apply(fuse.OpGt, norm, number(fuse.F32, 0)), norm, number(fuse.F32, 1))
 	i, j := places(n, n)
 	shift := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1.0625), number(fuse.F32, 0))
-	w := p.work(n+1, max(n, marksMost), nil)
-	p.evaluate(w, fill(w, 0))
+	w := p.rotated(n, n)
 	vectors := w.part(block{0, n, 0, n})
 	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, p.leaf(whole), scale), shift))
 	p.jacobi(w, n, n)
@@ -150,8 +157,7 @@ func (p *planner) singular(dst Operand, a *expr.Node) {
 	top = p.leaf(p.materialise(top))
 	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
 	second := (m + 3) / 4 * 4 // where the right vectors begin
-	w := p.work(n+1, max(second+n, marksMost), nil)
-	p.evaluate(w, fill(w, 0))
+	w := p.rotated(n, second+n)
 	p.evaluate(w.part(block{0, n, 0, m}), apply(fuse.OpDiv, turned(expr.NewConversion("SVD", fuse.F32, whole)), scale))
 	i, j := places(n, n)
 	p.evaluate(w.part(block{0, n, second, second + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
