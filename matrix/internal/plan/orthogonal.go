@@ -82,9 +82,11 @@ func (q *reflections) apply(x Operand, k int, transposed bool) {
 	p.subtract(x, vectors, p.times(factor, p.times(turned(vectors), p.leaf(x))))
 }
 
-// rotated is a temporary of rows for jacobi and what it needs below them.
+// rotated is a temporary of rows for jacobi and what it needs below them. Rows are an odd number of lines of a cache, so that the
+// rows of a launch do not displace each other.
 func (p *planner) rotated(rows, cols int) Operand {
-	w := p.work(shaders.Ceil(rows, kernels.RotateRows)*kernels.RotateRows+1, max(cols, marksMost), nil)
+	const line = 16
+	w := p.work(shaders.Ceil(rows, kernels.RotateRows)*kernels.RotateRows+1, line*(shaders.Ceil(max(cols, marksMost), line)|1), nil)
 	p.evaluate(w, fill(w, 0))
 	return w
 }
