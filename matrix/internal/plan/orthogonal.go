@@ -149,36 +149,45 @@ func lengths(a *expr.Node) *expr.Node {
 // where32 is where for a condition of the operands' own type.
 func where32(cond, a, b *expr.Node) *expr.Node { return apply(fuse.OpWhere, cond, a, b) }
 
-// singular is the singular value decomposition by one-sided Jacobi rotations: of the columns of a, which are the rows of w, and of
-// those of the identity beside them, which become the right vectors. The left vectors are the Q of the columns that are left, so
-// that they are orthonormal where singular values are 0, too.
+// singular is the singular value decomposition by one-sided Jacobi rotations of the rows of R, where a = Q R: they take fewer sweeps
+// than those of a, and the rows are short (Drmac and Veselic, SIAM J. Matrix Anal. Appl. 29(4), 2008). The columns of a are sorted
+// by their lengths before, so that R has large rows first. What becomes of the rows is a right vector times its singular value,
+// each; the product of a and the right vectors has the left ones times those.
 func (p *planner) singular(dst Operand, a *expr.Node) {
 	m, n := a.Rows, a.Cols
-	whole := p.leaf(p.materialise(a))
-	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, expr.NewConversion("SVD", fuse.F32, whole)))
+	whole := p.leaf(p.materialise(expr.NewConversion("SVD", fuse.F32, a)))
+	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, whole))
 	top = p.leaf(p.materialise(top))
 	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
-	second := (m + 3) / 4 * 4 // where the right vectors begin
-	w := p.rotated(n, second+n)
-	p.evaluate(w.part(block{0, n, 0, m}), apply(fuse.OpDiv, turned(expr.NewConversion("SVD", fuse.F32, whole)), scale))
+	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, whole, scale)))
+	_, first := p.longest(turned(scaled))
+	down, _ := places(m, 1)
+	qr := p.work(m, n, expr.NewGather("SVD", scaled, down, turned(first)))
+	p.reflect(qr)
+	w := p.rotated(n, n)
+	rows := w.part(block{0, n, 0, n})
 	i, j := places(n, n)
-	p.evaluate(w.part(block{0, n, second, second + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
-	p.jacobi(w, m, second+n)
-	columns := p.leaf(w.part(block{0, n, 0, m}))
-	values := p.leaf(p.materialise(lengths(columns)))
-	order := p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
-	_, along := places(1, n)
-	right := expr.NewGather("SVD", p.leaf(w.part(block{0, n, second, second + n})), order, along)
-	p.evaluate(dst.part(block{0, n, m, m + n}), right)
-	sorted := expr.NewGather("SVD", values, order, number(fuse.I32, 0))
-	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, sorted, scale))
-	_, along = places(1, m)
-	p.leftVectors(dst.part(block{0, n, 0, m}), expr.NewGather("SVD", columns, order, along))
+	p.evaluate(rows, where(apply(fuse.OpLe, i, j), p.leaf(qr.part(block{0, n, 0, n})), number(fuse.F32, 0)))
+	p.jacobi(w, n, n)
+	values, order := p.longest(p.leaf(rows))
+	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, expr.NewGather("SVD", values, order, number(fuse.I32, 0)), scale))
+	v := p.work(n, n, nil)
+	p.orthonormal(v, expr.NewGather("SVD", p.leaf(rows), order, j))
+	back := expr.NewSort("SVD", false, true, -1, turned(first))
+	right := dst.part(block{0, n, m, m + n})
+	p.evaluate(right, expr.NewGather("SVD", p.leaf(v), i, p.leaf(p.materialise(back))))
+	p.orthonormal(dst.part(block{0, n, 0, m}), p.times(p.leaf(right), turned(scaled)))
 }
 
-// leftVectors orthonormalises rows, the first of which are orthogonal: they are the Q of the QR factorisation of the transpose,
-// with the signs of R's diagonal.
-func (p *planner) leftVectors(dst Operand, rows *expr.Node) {
+// longest are the lengths of rows, and the numbers of the rows with the longest first.
+func (p *planner) longest(rows *expr.Node) (values, order *expr.Node) {
+	values = p.leaf(p.materialise(lengths(rows)))
+	return values, p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
+}
+
+// orthonormal makes rows orthonormal, which are orthogonal unless they are close to 0: the result is the Q of the QR factorisation of
+// the transpose, with the signs of R's diagonal.
+func (p *planner) orthonormal(dst Operand, rows *expr.Node) {
 	n, m := dst.Rows, dst.Cols
 	qr := p.work(m, n, turned(rows))
 	p.reflect(qr)
