@@ -123,13 +123,13 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	n := a.Rows
 	whole := p.work(n, n, p.mirrored(a))
 	sums := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpAbs, p.leaf(whole)))
-	norm := p.leaf(p.materialise(expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)))
-	scale := where32(apply(fuse.OpGt, norm, number(fuse.F32, 0)), norm, number(fuse.F32, 1))
+	norm := expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)
+	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, p.leaf(whole), p.orOne(norm))))
 	i, j := places(n, n)
 	shift := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1.0625), number(fuse.F32, 0))
 	w := p.rotated(n, n)
 	vectors := w.part(block{0, n, 0, n})
-	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, p.leaf(whole), scale), shift))
+	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, scaled, p.orOne(p.radius(scaled))), shift))
 	p.jacobi(w, n, n)
 	unit := apply(fuse.OpDiv, p.leaf(vectors), lengths(p.leaf(vectors)))
 	v := p.leaf(p.materialise(unit))
@@ -141,13 +141,26 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	p.evaluate(dst.part(block{0, n, n, n + 1}), expr.NewGather("Eigen", values, order, number(fuse.I32, 0)))
 }
 
+// radius is a bound of the absolute eigenvalues of a symmetric matrix: the eighth root of the sum of their eighth powers. It is at
+// most the eighth root of n too large. Rounding errors are relative to what is shifted, and norms of the matrix itself would shift it
+// up to the root of n too far.
+func (p *planner) radius(a *expr.Node) *expr.Node {
+	square := p.leaf(p.materialise(p.times(a, a)))
+	fourth := p.leaf(p.materialise(p.times(square, square)))
+	norm := expr.NewReduction("Norm2", fuse.ReduceNorm2, fuse.AxisAll, 1, apply(fuse.OpSquare, fourth))
+	return apply(fuse.OpSqrt, apply(fuse.OpSqrt, norm))
+}
+
+// orOne is a number, or 1 in the place of 0.
+func (p *planner) orOne(a *expr.Node) *expr.Node {
+	a = p.leaf(p.materialise(a))
+	return p.leaf(p.materialise(apply(fuse.OpWhere, apply(fuse.OpGt, a, number(fuse.F32, 0)), a, number(fuse.F32, 1))))
+}
+
 // lengths are the norms of rows.
 func lengths(a *expr.Node) *expr.Node {
 	return expr.NewReduction("Norm2", fuse.ReduceNorm2, fuse.AxisRows, 1, apply(fuse.OpSquare, a))
 }
-
-// where32 is where for a condition of the operands' own type.
-func where32(cond, a, b *expr.Node) *expr.Node { return apply(fuse.OpWhere, cond, a, b) }
 
 // singular is the singular value decomposition by one-sided Jacobi rotations of the rows of R, where a = Q R: they take fewer sweeps
 // than those of a, and the rows are short (Drmac and Veselic, SIAM J. Matrix Anal. Appl. 29(4), 2008). The columns of a are sorted
@@ -157,8 +170,7 @@ func (p *planner) singular(dst Operand, a *expr.Node) {
 	m, n := a.Rows, a.Cols
 	whole := p.leaf(p.materialise(expr.NewConversion("SVD", fuse.F32, a)))
 	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, whole))
-	top = p.leaf(p.materialise(top))
-	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
+	scale := p.orOne(top)
 	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, whole, scale)))
 	_, first := p.longest(turned(scaled))
 	down, _ := places(m, 1)
@@ -193,7 +205,7 @@ func (p *planner) orthonormal(dst Operand, rows *expr.Node) {
 	p.reflect(qr)
 	i, j := places(m, n)
 	diagonal := expr.NewGather("SVD", p.leaf(qr), j, j)
-	sign := where32(apply(fuse.OpLt, diagonal, number(fuse.F32, 0)), number(fuse.F32, -1), number(fuse.F32, 1))
+	sign := apply(fuse.OpWhere, apply(fuse.OpLt, diagonal, number(fuse.F32, 0)), number(fuse.F32, -1), number(fuse.F32, 1))
 	u := p.work(m, n, where(apply(fuse.OpEq, i, j), sign, number(fuse.F32, 0)))
 	p.applyQ(qr, u, false)
 	p.evaluate(dst, turned(p.leaf(u)))
