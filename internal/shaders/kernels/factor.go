@@ -121,20 +121,20 @@ func Reflect(d Device, rows, cols, lanes, stride, offset int) *Launch {
 const RotateRows = 8
 
 // Rotate describes launches that make rows orthogonal: a round of a sweep. Rows begin vectors, and so do the marks, which are four
-// elements apart. What fills up the last vector of what is compared, and of the whole row, is 0.
+// elements apart. What fills up the last vector of a row is 0.
 type Rotate struct {
-	Rows, Cols, Inner     int // Inner is how many elements of each row are compared
+	Rows, Cols            int
 	Stride, Offset, Marks int
 	Round, Sweep          int
 }
 
 // RotatePlaces are the words of the shape of [Rotate] that are places.
-var RotatePlaces = []int{4, 5}
+var RotatePlaces = []int{3, 4}
 
 // Rounds returns how many rounds a sweep has, or 0 where rows are too long for an invocation.
 func (r *Rotate) Rounds(d Device) int {
 	_, lanes := r.group(d)
-	if shaders.Ceil(quads(r.Inner), lanes)+shaders.Ceil(quads(r.Cols), lanes)+32 > shaders.LoopLimit {
+	if 2*shaders.Ceil(quads(r.Cols), lanes)+32 > shaders.LoopLimit {
 		return 0
 	}
 	return r.Rows/4 - 1
@@ -152,6 +152,6 @@ func (r *Rotate) group(d Device) (pairs, lanes int) {
 func (r *Rotate) Launch(d Device) *Launch {
 	pairs, lanes := r.group(d)
 	k := Kernel{form: rotateForm, params: []int{pairs, lanes}}
-	near := math.Float32bits(float32(math.Sqrt(float64(r.Inner)) / (1 << 24)))
-	return k.launch(shaders.Ceil(r.Rows/8, pairs), r.Rows/4, quads(r.Inner), quads(r.Cols), r.Stride, r.Offset, r.Marks, r.Round, r.Sweep, int(near))
+	near := math.Float32bits(float32(math.Sqrt(float64(r.Cols)) / (1 << 24))) // that of LAPACK's sgesvj
+	return k.launch(shaders.Ceil(r.Rows/8, pairs), r.Rows/4, quads(r.Cols), r.Stride, r.Offset, r.Marks, r.Round, r.Sweep, int(near))
 }

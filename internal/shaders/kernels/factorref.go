@@ -163,7 +163,7 @@ func reflect(w numbers, shape []int, t int) {
 
 // rotate is the reference of that kernel.
 func rotate(w numbers, shape []int) {
-	blocks, stride, offset, marks, round, sweep := shape[0], shape[3], shape[4], shape[5], shape[6], shape[7]
+	blocks, stride, offset, marks, round, sweep := shape[0], shape[2], shape[3], shape[4], shape[5], shape[6]
 	if sweep > 0 && w.at(marks+4*(sweep-1)) == 0 {
 		return
 	}
@@ -185,7 +185,7 @@ func rotate(w numbers, shape []int) {
 
 // meet rotates the rows that begin at eight places, and reports whether it changed them.
 func meet(w numbers, shape []int, rows [8]int) bool {
-	inner, cols, near := 4*shape[1], 4*shape[2], float64(math.Float32frombits(uint32(shape[8])))
+	cols, near := 4*shape[1], float64(math.Float32frombits(uint32(shape[7])))
 	var values [8][]float64
 	for i := range values {
 		values[i] = make([]float64, cols)
@@ -197,7 +197,7 @@ func meet(w numbers, shape []int, rows [8]int) bool {
 	for i := range g {
 		q[i][i] = 1
 		for j := range i + 1 {
-			for k, x := range values[i][:inner] {
+			for k, x := range values[i] {
 				g[i][j] += x * values[j][k]
 			}
 			g[j][i] = g[i][j]

@@ -121,7 +121,7 @@ var (
 	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8}
 	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8}
 	reflectForm    = &form{"factor/reflect", &reflectText, "SIZE COLS", 0, 4}
-	rotateForm     = &form{"factor/rotate", &rotateText, "PAIRS LANES", 0, 12}
+	rotateForm     = &form{"factor/rotate", &rotateText, "PAIRS LANES", 0, 8}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.

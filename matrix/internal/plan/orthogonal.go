@@ -91,11 +91,11 @@ func (p *planner) rotated(rows, cols int) Operand {
 	return w
 }
 
-// jacobi makes the rows of w orthogonal in their first inner elements, and applies the same to so many columns. The last row of w
-// takes the marks. Everything else in w is 0.
-func (p *planner) jacobi(w Operand, inner, cols int) {
+// jacobi makes the rows of w orthogonal, whose elements are in so many columns. The last row of w takes the marks. Everything else in w
+// is 0.
+func (p *planner) jacobi(w Operand, cols int) {
 	marks := w.part(block{w.Rows - 1, w.Rows, 0, w.Cols})
-	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Inner: inner, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
+	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
 	rounds := r.Rounds(p.Device.Device)
 	if rounds == 0 {
 		p.tooMuch("SVD", "rows of ", w.Shape().String())
@@ -130,7 +130,7 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	w := p.rotated(n, n)
 	vectors := w.part(block{0, n, 0, n})
 	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, scaled, p.orOne(p.radius(scaled))), shift))
-	p.jacobi(w, n, n)
+	p.jacobi(w, n)
 	unit := apply(fuse.OpDiv, p.leaf(vectors), lengths(p.leaf(vectors)))
 	v := p.leaf(p.materialise(unit))
 	values := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpMul, p.times(v, p.leaf(whole)), v))
@@ -180,7 +180,7 @@ func (p *planner) singular(dst Operand, a *expr.Node) {
 	rows := w.part(block{0, n, 0, n})
 	i, j := places(n, n)
 	p.evaluate(rows, where(apply(fuse.OpLe, i, j), p.leaf(qr.part(block{0, n, 0, n})), number(fuse.F32, 0)))
-	p.jacobi(w, n, n)
+	p.jacobi(w, n)
 	values, order := p.longest(p.leaf(rows))
 	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, expr.NewGather("SVD", values, order, number(fuse.I32, 0)), scale))
 	v := p.work(n, n, nil)

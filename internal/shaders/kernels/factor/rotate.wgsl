@@ -1,8 +1,8 @@
-// rotate: makes rows of a matrix orthogonal to each other by a round of one-sided block Jacobi rotations (Hestenes 1958; in blocks:
-// Bischof, Computing 1989). Blocks are four rows. A round has every block meet one other, in the order of a tournament; a sweep is as
-// many rounds as there are blocks, less one. Two blocks that meet make the matrix of the inner products of their eight rows; one
-// cyclic sweep of rotations of that small matrix, four at once, gives the orthogonal factor by which the rows are multiplied.
-// Memory is read twice and written once for 28 rotations.
+// rotate: makes rows of a matrix orthogonal to each other by a round of one-sided Jacobi rotations (Hestenes, J. SIAM 6(1), 1958) in
+// blocks of four rows (Golub and Van Loan, Matrix Computations, 8.5.6 and 8.6.4). A round has every block meet one other, in the order
+// of a tournament; a sweep is as many rounds as there are blocks, less one. Two blocks that meet make the matrix of the inner products
+// of their eight rows. One cyclic sweep of rotations of that small matrix, four at once, gives the orthogonal factor by which the rows
+// are multiplied: they are read twice and written once for 28 rotations.
 // Once a sweep has rotated nothing, later ones end at once: each sweep leaves a mark in a row below the others, four elements apart.
 // Hardware has many invocations for each meeting, which share its columns; software adapters have one, because barriers are slow there.
 // Reference: rotate in factorref.go.
@@ -13,7 +13,6 @@ const SIZE: u32 = PAIRS * LANES;
 
 struct Shape {
   blocks: u32, // an even number
-  inner: u32, // vectors of a row that are compared
   cols: u32, // vectors of a row
   stride: u32, // this and the places are in elements
   offset: u32,
@@ -21,9 +20,6 @@ struct Shape {
   round: u32, // of the sweep
   sweep: u32,
   near: u32, // the bits of the cosine of rows that are orthogonal enough
-  pad0: u32,
-  pad1: u32,
-  pad2: u32,
 }
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
@@ -88,7 +84,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let k = (group.x + group.y * groups.x) * PAIRS + local / LANES;
   let lane = local % LANES;
   let done = s.sweep > 0u && w[(s.marks >> 2u) + max(s.sweep, 1u) - 1u].x == 0.0;
-  let inner = select(s.inner, 0u, done || k >= s.blocks >> 1u);
+  let cols = select(s.cols, 0u, done || k >= s.blocks >> 1u);
   // The last block stays where it is, the others turn round a circle.
   let circle = s.blocks - 1u;
   let a = (s.offset >> 2u) + s.stride * select((s.round + k) % circle, circle, k == 0u);
@@ -96,7 +92,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var tt = mat4x4<f32>();
   var tb = mat4x4<f32>();
   var bb = mat4x4<f32>();
-  for (var j = lane; j < inner; j += LANES) {
+  for (var j = lane; j < cols; j += LANES) {
     let t = read(a + j);
     let u = read(b + j);
     let across = transpose(t);
@@ -144,10 +140,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     g = transposed(add(g, change(g, sine, tau)));
     g = turned(add(g, change(g, sine, tau)));
   }
-  if (inner == 0u || !rotated) { return; }
+  if (cols == 0u || !rotated) { return; }
   if (lane == 0u) { w[(s.marks >> 2u) + s.sweep] = vec4<f32>(1.0); }
   let f = transposed(q);
-  for (var j = lane; j < s.cols; j += LANES) {
+  for (var j = lane; j < cols; j += LANES) {
     let t = read(a + j);
     let u = read(b + j);
     let above = t + (t * f.tt + u * f.bt);
