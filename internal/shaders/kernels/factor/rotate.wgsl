@@ -85,7 +85,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let lane = local % LANES;
   let done = s.sweep > 0u && w[(s.marks >> 2u) + max(s.sweep, 1u) - 1u].x == 0.0;
   let cols = select(s.cols, 0u, done || k >= s.blocks >> 1u);
-  // The last block stays where it is, the others turn round a circle.
+  // The last block stays where it is, the others turn round a circle. Four rows of so many elements are as many vectors.
   let circle = s.blocks - 1u;
   let a = (s.offset >> 2u) + s.stride * select((s.round + k) % circle, circle, k == 0u);
   let b = (s.offset >> 2u) + s.stride * ((s.round + circle - k % circle) % circle);
