@@ -139,12 +139,7 @@ func addFactors(t *testing.T, p programs) {
 		for cols := 1; cols <= kernels.FactorBlock; cols *= 2 {
 			p.launch(t, kernels.Reflect(d, 1, 1, cols, 1, 0), nil)
 		}
-		for _, cols := range []int{9, 50_000} {
-			r := kernels.Rotate{Rows: 9, Cols: cols}
-			if r.Rounds(d) > 0 {
-				p.launch(t, r.Launch(d), nil)
-			}
-		}
+		p.launch(t, (&kernels.Rotate{Rows: kernels.RotateRows}).Launch(d), nil)
 	}
 }
 

@@ -170,6 +170,14 @@ func TestSingular(t *testing.T) {
 		}
 		same(t, "powers", readAll[float32](t, matrix.MatrixPower[float32](of(2, 2, 1, 1, 0, 1), 10)), []float32{1, 10, 0, 1})
 		same(t, "inverse powers", readAll[float32](t, matrix.MatrixPower[float32](of(2, 2, 1, 1, 0, 1), -3)), []float32{1, -3, 0, 1})
+		inf := float32(math.Inf(1))
+		for _, m := range []*matrix.Dense[float32]{of(2, 2, nan, 1, 1, 1), of(2, 2, 1, nan, nan, 1), of(2, 2, inf, 1, 1, 1)} {
+			for what, e := range map[string]*matrix.Expr[float32]{"eigenvalues": matrix.Eigenvalues[float32](m), "singular values": matrix.SingularValues[float32](m)} {
+				if v := wide(t, dev, what, e); !math.IsNaN(v.At(0, 0)) {
+					t.Errorf("%s of what is no number: %v", what, mat.Formatted(v))
+				}
+			}
+		}
 		huge := of(2, 1, 3e30, 4e30)
 		if v := wide(t, dev, "huge", matrix.SingularValues[float32](huge)).At(0, 0); math.Abs(v-5e30) > 1e25 {
 			t.Errorf("the length of a huge column: %v", v)

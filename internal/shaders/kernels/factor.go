@@ -117,46 +117,41 @@ func Reflect(d Device, rows, cols, lanes, stride, offset int) *Launch {
 	return k.launch(1, rows, cols, stride, offset)
 }
 
+// RotateRows is what the number of rows of [Rotate] is a multiple of: two blocks.
+const RotateRows = 8
+
 // Rotate describes launches that make rows orthogonal: a round of a sweep. Rows begin vectors, and so do the marks, which are four
-// elements apart. What fills up the last vector of what is compared, and of the whole row, is 0.
+// elements apart. What fills up the last vector of a row is 0.
 type Rotate struct {
-	Rows, Cols, Inner     int // Inner is how many elements of each row are compared
+	Rows, Cols            int
 	Stride, Offset, Marks int
 	Round, Sweep          int
-	each, blocks          int
 }
 
 // RotatePlaces are the words of the shape of [Rotate] that are places.
-var RotatePlaces = []int{4, 8}
+var RotatePlaces = []int{3, 4}
 
-// Rounds returns how many rounds a sweep has, or 0 where rows are too long for an invocation. It chooses how many rows meet as many
-// others in a launch: more of them take fewer launches.
+// Rounds returns how many rounds a sweep has, or 0 where rows are too long for an invocation.
 func (r *Rotate) Rounds(d Device) int {
-	r.each = 1
-	if !d.Software {
-		for r.each = 4; r.each > 0 && 2*r.each*r.each*(2*shaders.Ceil(r.Cols, 64)+10) > shaders.LoopLimit; {
-			r.each /= 2
-		}
-	} else if r.Cols > shaders.LoopLimit {
-		r.each = 0
-	}
-	if r.each == 0 {
+	_, lanes := r.group(d)
+	if 2*shaders.Ceil(quads(r.Cols), lanes)+32 > shaders.LoopLimit {
 		return 0
 	}
-	r.blocks = max(shaders.Ceil(shaders.Ceil(r.Rows, r.each), 2)*2, 2)
-	return r.blocks - 1
+	return r.Rows/4 - 1
+}
+
+// group is how many pairs of blocks a workgroup takes, and how many invocations each of them has.
+func (r *Rotate) group(d Device) (pairs, lanes int) {
+	if d.Software {
+		return 8, 1
+	}
+	return 1, 64
 }
 
 // Launch plans the launch.
 func (r *Rotate) Launch(d Device) *Launch {
-	k, groups := Kernel{form: rotateForm, params: []int{r.each}}, r.blocks/2
-	if d.Software {
-		k, groups = Kernel{form: pairsForm}, shaders.Ceil(groups, 16)
-	}
-	return k.launch(groups, r.Rows, r.Inner, r.Cols, r.Stride, r.Offset, r.blocks, r.Round, r.Sweep, r.Marks, int(math.Float32bits(r.near())))
-}
-
-// near is the cosine of rows that are orthogonal but for rounding, which grows with the root of their length.
-func (r *Rotate) near() float32 {
-	return float32(max(1, math.Sqrt(float64(r.Inner))/2) / (1 << 24))
+	pairs, lanes := r.group(d)
+	k := Kernel{form: rotateForm, params: []int{pairs, lanes}}
+	near := math.Float32bits(float32(math.Sqrt(float64(r.Cols)) / (1 << 24))) // that of LAPACK's sgesvj
+	return k.launch(shaders.Ceil(r.Rows/8, pairs), r.Rows/4, quads(r.Cols), r.Stride, r.Offset, r.Marks, r.Round, r.Sweep, int(near))
 }

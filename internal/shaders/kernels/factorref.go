@@ -44,9 +44,7 @@ func (r reference) factor(shape []int, storage [][]byte) {
 			reflect(w, shape, t)
 		}
 	case rotateForm:
-		rotate(w, shape, r.k.params[0])
-	case pairsForm:
-		rotate(w, shape, 1)
+		rotate(w, shape)
 	}
 }
 
@@ -164,56 +162,82 @@ func reflect(w numbers, shape []int, t int) {
 }
 
 // rotate is the reference of that kernel.
-func rotate(w numbers, shape []int, each int) {
-	rows, blocks, round, sweep, marks := shape[0], shape[5], shape[6], shape[7], shape[8]
+func rotate(w numbers, shape []int) {
+	blocks, stride, offset, marks, round, sweep := shape[0], shape[2], shape[3], shape[4], shape[5], shape[6]
 	if sweep > 0 && w.at(marks+4*(sweep-1)) == 0 {
 		return
 	}
 	circle := blocks - 1
 	for k := range blocks / 2 {
-		first, second := (round+k)%circle*each, (round+circle-k)%circle*each
+		first, second := (round+k)%circle, (round+circle-k)%circle
 		if k == 0 {
-			first = circle * each
+			first = circle
 		}
-		for x := range each {
-			for y := x + 1; round == 0 && y < each; y++ {
-				for _, begin := range []int{first, second} {
-					if begin+y < rows {
-						meet(w, shape, begin+x, begin+y)
-					}
-				}
-			}
-			for y := range each {
-				if i, j := min(first+x, second+y), max(first+x, second+y); j < rows {
-					meet(w, shape, i, j)
-				}
-			}
+		var rows [8]int
+		for i := range 4 {
+			rows[i], rows[4+i] = offset+(4*first+i)*stride, offset+(4*second+i)*stride
+		}
+		if meet(w, shape, rows) {
+			w.set(marks+4*sweep, 1)
 		}
 	}
 }
 
-// meet rotates two rows.
-func meet(w numbers, shape []int, x, y int) {
-	inner, cols, stride, offset := shape[1], shape[2], shape[3], shape[4]
-	a, b := offset+x*stride, offset+y*stride
-	var aa, bb, ab float64
-	for j := range inner {
-		u, v := w.at(a+j), w.at(b+j)
-		aa, bb, ab = aa+u*u, bb+v*v, ab+u*v
+// meet rotates the rows that begin at eight places, and reports whether it changed them.
+func meet(w numbers, shape []int, rows [8]int) bool {
+	cols, near := 4*shape[1], float64(math.Float32frombits(uint32(shape[7])))
+	var values [8][]float64
+	for i := range values {
+		values[i] = make([]float64, cols)
+		for j := range cols {
+			values[i][j] = w.at(rows[i] + j)
+		}
 	}
-	near := float64(math.Float32frombits(uint32(shape[9])))
-	if !(math.Abs(ab) > near*math.Sqrt(aa)*math.Sqrt(bb)) {
-		return
+	var g, q [8][8]float64
+	for i := range g {
+		q[i][i] = 1
+		for j := range i + 1 {
+			for k, x := range values[i] {
+				g[i][j] += x * values[j][k]
+			}
+			g[j][i] = g[i][j]
+		}
 	}
-	w.set(shape[8]+4*shape[7], 1)
-	zeta := (bb - aa) / (2 * ab)
+	rotated, order := false, [8]int{0, 1, 2, 3, 4, 5, 6, 7}
+	for range 7 {
+		for k := range 4 {
+			rotated = turn(&g, &q, order[k], order[4+k], near) || rotated
+		}
+		order = [8]int{order[0], order[4], order[1], order[2], order[5], order[6], order[7], order[3]}
+	}
+	for j := 0; j < cols && rotated; j++ {
+		for i := range rows {
+			sum := 0.0
+			for k := range q {
+				sum += q[i][k] * values[k][j]
+			}
+			w.set(rows[i]+j, sum)
+		}
+	}
+	return rotated
+}
+
+// turn rotates two rows and columns of a symmetric matrix, and rows of the product of the rotations, unless they are near enough to
+// orthogonal.
+func turn(g, q *[8][8]float64, x, y int, near float64) bool {
+	if !(math.Abs(g[x][y]) > near*math.Sqrt(g[x][x])*math.Sqrt(g[y][y])) {
+		return false
+	}
+	zeta := (g[y][y] - g[x][x]) / (2 * g[x][y])
 	tangent := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
 	cosine := 1 / math.Hypot(1, tangent)
 	sine := cosine * tangent
-	tau := sine / (1 + cosine)
-	for j := range cols {
-		u, v := w.at(a+j), w.at(b+j)
-		w.set(a+j, u-sine*(v+tau*u))
-		w.set(b+j, v+sine*(u-tau*v))
+	for k := range g {
+		q[x][k], q[y][k] = cosine*q[x][k]-sine*q[y][k], sine*q[x][k]+cosine*q[y][k]
+		g[x][k], g[y][k] = cosine*g[x][k]-sine*g[y][k], sine*g[x][k]+cosine*g[y][k]
 	}
+	for k := range g {
+		g[k][x], g[k][y] = cosine*g[k][x]-sine*g[k][y], sine*g[k][x]+cosine*g[k][y]
+	}
+	return true
 }

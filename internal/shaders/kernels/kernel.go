@@ -83,8 +83,6 @@ var (
 	reflectText string
 	//go:embed factor/rotate.wgsl
 	rotateText string
-	//go:embed factor/pairs.wgsl
-	pairsText string
 )
 
 // form is a kernel's file.
@@ -123,8 +121,7 @@ var (
 	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8}
 	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8}
 	reflectForm    = &form{"factor/reflect", &reflectText, "SIZE COLS", 0, 4}
-	rotateForm     = &form{"factor/rotate", &rotateText, "EACH", 0, 12}
-	pairsForm      = &form{"factor/pairs", &pairsText, "", 0, 12}
+	rotateForm     = &form{"factor/rotate", &rotateText, "PAIRS LANES", 0, 8}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.

@@ -22,7 +22,7 @@ func TestFiles(t *testing.T) {
 	forms := []*form{
 		mapLinear, mapGrid, mapBlock, mapWords, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup,
 		productTile, productGroup, productRow, productSum, sparseRows, sparseSum, sparseScatter,
-		eliminateForm, swapForm, invertForm, reflectForm, rotateForm, pairsForm,
+		eliminateForm, swapForm, invertForm, reflectForm, rotateForm,
 	}
 	for _, file := range forms {
 		text := *file.text

@@ -5,6 +5,7 @@ package plan
 import (
 	"math/bits"
 
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -81,11 +82,20 @@ func (q *reflections) apply(x Operand, k int, transposed bool) {
 	p.subtract(x, vectors, p.times(factor, p.times(turned(vectors), p.leaf(x))))
 }
 
-// jacobi makes the rows of w orthogonal in their first inner elements, and applies the same to so many columns. The last row of w
-// takes the marks. Everything else in w is 0.
-func (p *planner) jacobi(w Operand, inner, cols int) {
+// rotated is a temporary of rows for jacobi and what it needs below them. Rows are an odd number of lines of a cache, so that the
+// rows of a launch do not displace each other.
+func (p *planner) rotated(rows, cols int) Operand {
+	const line = 16
+	w := p.work(shaders.Ceil(rows, kernels.RotateRows)*kernels.RotateRows+1, line*(shaders.Ceil(max(cols, marksMost), line)|1), nil)
+	p.evaluate(w, fill(w, 0))
+	return w
+}
+
+// jacobi makes the rows of w orthogonal, whose elements are in so many columns. The last row of w takes the marks. Everything else in w
+// is 0.
+func (p *planner) jacobi(w Operand, cols int) {
 	marks := w.part(block{w.Rows - 1, w.Rows, 0, w.Cols})
-	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Inner: inner, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
+	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
 	rounds := r.Rounds(p.Device.Device)
 	if rounds == 0 {
 		p.tooMuch("SVD", "rows of ", w.Shape().String())
@@ -113,15 +123,14 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	n := a.Rows
 	whole := p.work(n, n, p.mirrored(a))
 	sums := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpAbs, p.leaf(whole)))
-	norm := p.leaf(p.materialise(expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)))
-	scale := where32(apply(fuse.OpGt, norm, number(fuse.F32, 0)), norm, number(fuse.F32, 1))
+	norm := expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)
+	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, p.leaf(whole), p.orOne(norm))))
 	i, j := places(n, n)
 	shift := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1.0625), number(fuse.F32, 0))
-	w := p.work(n+1, max(n, marksMost), nil)
-	p.evaluate(w, fill(w, 0))
+	w := p.rotated(n, n)
 	vectors := w.part(block{0, n, 0, n})
-	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, p.leaf(whole), scale), shift))
-	p.jacobi(w, n, n)
+	p.evaluate(vectors, apply(fuse.OpAdd, apply(fuse.OpDiv, scaled, p.orOne(p.radius(scaled))), shift))
+	p.jacobi(w, n)
 	unit := apply(fuse.OpDiv, p.leaf(vectors), lengths(p.leaf(vectors)))
 	v := p.leaf(p.materialise(unit))
 	values := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpMul, p.times(v, p.leaf(whole)), v))
@@ -132,51 +141,71 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	p.evaluate(dst.part(block{0, n, n, n + 1}), expr.NewGather("Eigen", values, order, number(fuse.I32, 0)))
 }
 
+// radius is a bound of the absolute eigenvalues of a symmetric matrix: the eighth root of the sum of their eighth powers. It is at
+// most the eighth root of n too large. Rounding errors are relative to what is shifted, and norms of the matrix itself would shift it
+// up to the root of n too far.
+func (p *planner) radius(a *expr.Node) *expr.Node {
+	square := p.leaf(p.materialise(p.times(a, a)))
+	fourth := p.leaf(p.materialise(p.times(square, square)))
+	norm := expr.NewReduction("Norm2", fuse.ReduceNorm2, fuse.AxisAll, 1, apply(fuse.OpSquare, fourth))
+	return apply(fuse.OpSqrt, apply(fuse.OpSqrt, norm))
+}
+
+// orOne is a number, or 1 in the place of 0.
+func (p *planner) orOne(a *expr.Node) *expr.Node {
+	a = p.leaf(p.materialise(a))
+	return p.leaf(p.materialise(apply(fuse.OpWhere, apply(fuse.OpGt, a, number(fuse.F32, 0)), a, number(fuse.F32, 1))))
+}
+
 // lengths are the norms of rows.
 func lengths(a *expr.Node) *expr.Node {
 	return expr.NewReduction("Norm2", fuse.ReduceNorm2, fuse.AxisRows, 1, apply(fuse.OpSquare, a))
 }
 
-// where32 is where for a condition of the operands' own type.
-func where32(cond, a, b *expr.Node) *expr.Node { return apply(fuse.OpWhere, cond, a, b) }
-
-// singular is the singular value decomposition by one-sided Jacobi rotations: of the columns of a, which are the rows of w, and of
-// those of the identity beside them, which become the right vectors. The left vectors are the Q of the columns that are left, so
-// that they are orthonormal where singular values are 0, too.
+// singular is the singular value decomposition by one-sided Jacobi rotations of the rows of R, where a = Q R: they take fewer sweeps
+// than those of a, and the rows are short (Drmac and Veselic, SIAM J. Matrix Anal. Appl. 29(4), 2008). The columns of a are sorted
+// by their lengths before, so that R has large rows first. What becomes of the rows is a right vector times its singular value,
+// each; the product of a and the right vectors has the left ones times those.
 func (p *planner) singular(dst Operand, a *expr.Node) {
 	m, n := a.Rows, a.Cols
-	whole := p.leaf(p.materialise(a))
-	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, expr.NewConversion("SVD", fuse.F32, whole)))
-	top = p.leaf(p.materialise(top))
-	scale := p.leaf(p.materialise(where32(apply(fuse.OpGt, top, number(fuse.F32, 0)), top, number(fuse.F32, 1))))
-	second := (m + 3) / 4 * 4 // where the right vectors begin
-	w := p.work(n+1, max(second+n, marksMost), nil)
-	p.evaluate(w, fill(w, 0))
-	p.evaluate(w.part(block{0, n, 0, m}), apply(fuse.OpDiv, turned(expr.NewConversion("SVD", fuse.F32, whole)), scale))
+	whole := p.leaf(p.materialise(expr.NewConversion("SVD", fuse.F32, a)))
+	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, whole))
+	scale := p.orOne(top)
+	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, whole, scale)))
+	_, first := p.longest(turned(scaled))
+	down, _ := places(m, 1)
+	qr := p.work(m, n, expr.NewGather("SVD", scaled, down, turned(first)))
+	p.reflect(qr)
+	w := p.rotated(n, n)
+	rows := w.part(block{0, n, 0, n})
 	i, j := places(n, n)
-	p.evaluate(w.part(block{0, n, second, second + n}), expr.NewConversion("SVD", fuse.F32, apply(fuse.OpEq, i, j)))
-	p.jacobi(w, m, second+n)
-	columns := p.leaf(w.part(block{0, n, 0, m}))
-	values := p.leaf(p.materialise(lengths(columns)))
-	order := p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
-	_, along := places(1, n)
-	right := expr.NewGather("SVD", p.leaf(w.part(block{0, n, second, second + n})), order, along)
-	p.evaluate(dst.part(block{0, n, m, m + n}), right)
-	sorted := expr.NewGather("SVD", values, order, number(fuse.I32, 0))
-	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, sorted, scale))
-	_, along = places(1, m)
-	p.leftVectors(dst.part(block{0, n, 0, m}), expr.NewGather("SVD", columns, order, along))
+	p.evaluate(rows, where(apply(fuse.OpLe, i, j), p.leaf(qr.part(block{0, n, 0, n})), number(fuse.F32, 0)))
+	p.jacobi(w, n)
+	values, order := p.longest(p.leaf(rows))
+	p.evaluate(dst.part(block{0, n, m + n, m + n + 1}), apply(fuse.OpMul, expr.NewGather("SVD", values, order, number(fuse.I32, 0)), scale))
+	v := p.work(n, n, nil)
+	p.orthonormal(v, expr.NewGather("SVD", p.leaf(rows), order, j))
+	back := expr.NewSort("SVD", false, true, -1, turned(first))
+	right := dst.part(block{0, n, m, m + n})
+	p.evaluate(right, expr.NewGather("SVD", p.leaf(v), i, p.leaf(p.materialise(back))))
+	p.orthonormal(dst.part(block{0, n, 0, m}), p.times(p.leaf(right), turned(scaled)))
 }
 
-// leftVectors orthonormalises rows, the first of which are orthogonal: they are the Q of the QR factorisation of the transpose,
-// with the signs of R's diagonal.
-func (p *planner) leftVectors(dst Operand, rows *expr.Node) {
+// longest are the lengths of rows, and the numbers of the rows with the longest first.
+func (p *planner) longest(rows *expr.Node) (values, order *expr.Node) {
+	values = p.leaf(p.materialise(lengths(rows)))
+	return values, p.leaf(p.materialise(turned(expr.NewSort("SVD", true, true, -1, turned(values)))))
+}
+
+// orthonormal makes rows orthonormal, which are orthogonal unless they are close to 0: the result is the Q of the QR factorisation of
+// the transpose, with the signs of R's diagonal.
+func (p *planner) orthonormal(dst Operand, rows *expr.Node) {
 	n, m := dst.Rows, dst.Cols
 	qr := p.work(m, n, turned(rows))
 	p.reflect(qr)
 	i, j := places(m, n)
 	diagonal := expr.NewGather("SVD", p.leaf(qr), j, j)
-	sign := where32(apply(fuse.OpLt, diagonal, number(fuse.F32, 0)), number(fuse.F32, -1), number(fuse.F32, 1))
+	sign := apply(fuse.OpWhere, apply(fuse.OpLt, diagonal, number(fuse.F32, 0)), number(fuse.F32, -1), number(fuse.F32, 1))
 	u := p.work(m, n, where(apply(fuse.OpEq, i, j), sign, number(fuse.F32, 0)))
 	p.applyQ(qr, u, false)
 	p.evaluate(dst, turned(p.leaf(u)))
