@@ -5,27 +5,28 @@
 import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** @typedef {import('./expr.mjs').Expr} Expr */
+/** @typedef {import('./tensor-expr.mjs').Tensor} Tensor */
 
 /** The rows and columns of a result, of the operands and the numbers. @typedef {(...args: any[]) => number[]} ShapeOf */
 
 /**
- * What an expression can be given to: the methods of Expr.
+ * The operations that expressions and tensors have as methods.
+ * @template X what they make
  * @param {{
- *   unary: (a: unknown, where: string, op: number) => Expr,
- *   binary: (a: unknown, where: string, op: number, b: unknown) => Expr,
- *   power: (a: unknown, where: string, op: number, b: unknown) => Expr,
- *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => Expr,
- *   product: (a: unknown, where: string, b: unknown) => Expr,
- *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
- *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
- *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
- *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
- *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => Expr,
- *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
- *   shaped: (a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr,
+ *   unary: (a: unknown, where: string, op: number) => X,
+ *   binary: (a: unknown, where: string, op: number, b: unknown) => X,
+ *   power: (a: unknown, where: string, op: number, b: unknown) => X,
+ *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => X,
+ *   product: (a: unknown, where: string, b: unknown) => X,
+ *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => X,
+ *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => X,
+ *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
+ *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
+ *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => X,
+ *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => X,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost, shaped}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -230,6 +231,21 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
   /** @param {{axis?: unknown}} [options] */
   cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
+  /** @param {{axis?: unknown}} [options] */
+  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
+};
+
+/**
+ * What makes and shapes matrices, as methods of Expr, beside those of another class.
+ * @template {new (...args: any[]) => object} C
+ * @param {C} Base
+ * @param {(a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr} shaped
+ */
+export const shapings = (Base, shaped) => class extends Base {
   /** @param {unknown} k */
   diag(k) { return shaped(this, 'diag', Shaping.Diag, [], [k], (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
   /** @param {unknown} k */
@@ -340,21 +356,15 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   angle() { return shaped(this, 'angle', Shaping.Angle, [], [], (a) => [a.rows, a.cols]); }
   conj() { return shaped(this, 'conj', Shaping.Conj, [], [], (a) => [a.rows, a.cols]); }
   conjTranspose() { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, [], [], (a) => [a.cols, a.rows]); }
-  /** @param {{axis?: unknown}} [options] */
-  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
-  /** @param {{axis?: unknown}} [options] */
-  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
-  /** @param {{axis?: unknown}} [options] */
-  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
 };
 
 /**
  * The operations as functions of any operands: methods of Gpu.
  * @param {{
- *   of: (gpu: unknown, where: string, a: unknown) => Expr,
- *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
- *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
- *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr,
+ *   of: (gpu: unknown, where: string, a: unknown) => any,
+ *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
+ *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
+ *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr | Tensor,
  *   made: (gpu: unknown, where: string, what: number, operands: unknown, numbers: unknown[], options: unknown, shape: ShapeOf) => Expr,
  * }} make
  */

@@ -180,6 +180,8 @@ var commands = []page.Spec[*Bridge]{
 
 	page.CmdReopen: {Run: (*Bridge).reopen, Words: 2, Flags: page.Ticket},
 
+	page.CmdLayer: {Run: (*Bridge).layer, Words: 16, Flags: page.More},
+
 	page.CmdExplain: {Run: (*Bridge).explain, Words: 1, Flags: page.More | page.Ticket},
 }
 
