@@ -23,8 +23,8 @@ const bits = (where, n) => scalarBits(where, FLOAT32, n);
 
 /** A matrix of float32 that is written to. @param {string} where @param {string} name @param {Session} session @param {unknown} x @returns {{node: Node, memory: Memory}} */
 function target(where, name, session, x) {
-  const part = x instanceof Matrix ? inside(x, where) : undefined;
-  if (!part) throw failure('ErrInvalid', where, `${name} ${show(x)} is no matrix in memory`);
+  const part = inside(x, where);
+  if (!part || !(x instanceof Matrix)) throw failure('ErrInvalid', where, `${name} ${show(x)} is no matrix in memory`);
   own(where, session, [{...part, shape: null}]);
   if (part.node.type !== FLOAT32) throw failure('ErrInvalid', where, `${name} of ${part.node.type.name} where float32 is needed`);
   return {node: part.node, memory: /** @type {Memory} */ (part.node.memory)};
