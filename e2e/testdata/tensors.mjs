@@ -205,6 +205,12 @@ export const tests = {
     u.close();
     await gpu.sync();
     check(gpu.stats().liveBytes === before, `${gpu.stats().liveBytes - before} bytes are left`);
+    const sparse = gpu.sparse(2, 3, {format: 'csr', values: [1, 2], indices: [0, 2], offsets: [0, 1, 2]});
+    same(await sparse.tensor(3, 1, 2).permute(1, 2, 0).add(sparse.tensor(1, 2, 3)).read(), [2, 0, 0, 0, 0, 4], 'a sparse matrix');
+    const host = Float32Array.of(1, 2, 3, 4), wrapped = gpu.wrap(host, 2, 2), sgd = gpu.nn.sgd({rate: 1});
+    sgd.step(wrapped, wrapped.tensor(2, 2).T);
+    await wrapped.sync();
+    same(host, [0, -1, 1, 0], 'a step of wrapped memory');
     const m = gpu.zeros(2, 3), view = m.tensor(3, 2);
     m.resize(1, 1);
     await fails('ErrView', 'a tensor of what was resized', () => view.add(1).read());

@@ -165,7 +165,7 @@ func TestOptimisers(t *testing.T) {
 	r.wantRead([]float32{-1, -2}, leaf(1))
 }
 
-func TestTraining(t *testing.T) {
+func TestBatchNorm(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 2, 1, 1, 3)
 	r.newMatrix(2, 1, 1, 2)
@@ -197,7 +197,12 @@ func TestTraining(t *testing.T) {
 		}
 		r.wantRead([]float32{0, 4}, leaf(3))
 	}
+}
 
+func TestQuantisation(t *testing.T) {
+	r := newRig(t)
+	r.newMatrix(1, 2, 1, 1, 3)
+	r.newMatrix(3, 2, 1, 0, 4)
 	residual := [3]uint32{3}
 	r.post(training(7, [3]uint32{15, 16, 17}, residual, [3]uint32{0}, [6]uint32{1}, leaf(1))) // 1 and 3+4 of one bit
 	r.wantRead([]float32{1}, leaf(16))

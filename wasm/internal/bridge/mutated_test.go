@@ -59,6 +59,13 @@ func (m *mutator) expression(most int) (words []uint32) {
 	return words
 }
 
+// training is a command of package nn without its expression: what it makes has the handles 60 to 62.
+func (m *mutator) training() []uint32 {
+	made, targets := [3]uint32{60, 61, 62}, [3]uint32{m.pick(2, 2, 3), m.pick(0, 2), m.pick(0, 2)}
+	values, numbers := [3]uint32{0, m.Uint32N(3), m.Uint32N(3)}, [6]uint32{m.pick(0, 1, 8), m.pick(0, 0x3f000000), 0, 0, 0, m.Uint32()}
+	return training(m.Uint32N(9), made, targets, values, numbers)[1:]
+}
+
 // value is the number of an earlier value.
 func (m *mutator) value(n uint32) uint32 { return n - 1 - min(m.Uint32N(n), m.Uint32N(n)) }
 
@@ -116,9 +123,7 @@ func TestMutatedPrograms(t *testing.T) {
 		grows := false
 		switch m.IntN(6) {
 		case 3:
-			words := training(m.Uint32N(9), [3]uint32{60, 61, 62}, [3]uint32{m.pick(2, 2, 3), m.pick(0, 2), m.pick(0, 2)},
-				[3]uint32{0, m.Uint32N(3), m.Uint32N(3)}, [6]uint32{m.pick(0, 1, 8), m.pick(0, 0x3f000000), 0, 0, 0, m.Uint32()})
-			r.post(command(page.CmdLayer, append(words[1:], x...)...))
+			r.post(command(page.CmdLayer, append(m.training(), x...)...))
 			for h := uint32(60); h < 63; h++ {
 				r.post(command(page.CmdClose, 0, h))
 			}
