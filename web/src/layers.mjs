@@ -23,8 +23,8 @@ export const Layer = Object.freeze({
 /** The largest size that Go counts with. */
 const MOST = 0x7fffffff >> 2;
 
-/** Options of which each must be known. @param {string} where @param {unknown} options @param {readonly string[]} names @returns {Record<string, any>} */
-export function settings(where, options, names) {
+/** Reads options and refuses unknown ones. @param {string} where @param {unknown} options @param {readonly string[]} names @returns {Record<string, any>} */
+export function readOptions(where, options, names) {
   const known = read(where, options, names);
   const unknown = guard(where, () => Object.keys(options ?? {})).find((name) => !names.includes(name));
   if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; there are ${names.join(', ')}`);
@@ -32,7 +32,7 @@ export function settings(where, options, names) {
 }
 
 /** @param {string} where @param {string} name @param {unknown} n @param {number} least @returns {number} */
-export function whole(where, name, n, least) {
+export function wholeNumber(where, name, n, least) {
   if (typeof n !== 'number' || !Number.isInteger(n) || n < least) throw failure('ErrInvalid', where, `${name} ${show(n)}; it is a whole number of at least ${least}`);
   if (n > MOST) throw failure('ErrLimit', where, `${name} ${n}`);
   return n;
@@ -42,7 +42,7 @@ export function whole(where, name, n, least) {
 function pair(where, name, value, least) {
   const list = guard(where, () => Array.isArray(value) ? [...value] : [value, value]);
   if (list.length !== 2) throw failure('ErrInvalid', where, `${name} of ${list.length} numbers; it is one or two`);
-  return list.map((n) => whole(where, name, n, least));
+  return list.map((n) => wholeNumber(where, name, n, least));
 }
 
 /** Padding: one number, one for above and below and one for the sides, or top, bottom, left and right. @param {string} where @param {unknown} value */
@@ -50,7 +50,7 @@ function edges(where, value) {
   const list = guard(where, () => Array.isArray(value) ? [...value] : [value, value]);
   if (list.length !== 2 && list.length !== 4) throw failure('ErrInvalid', where, `pad of ${list.length} numbers; it is one, two or four`);
   const all = list.length === 4 ? list : [list[0], list[0], list[1], list[1]];
-  return all.map((n) => whole(where, 'pad', n, 0));
+  return all.map((n) => wholeNumber(where, 'pad', n, 0));
 }
 
 /** The options of a window. */
@@ -63,7 +63,7 @@ export const WINDOW = Object.freeze(['channels', 'height', 'width', 'kernel', 's
 
 /** @param {string} where @param {Record<string, any>} o @returns {Window} */
 export function windowOf(where, o) {
-  const [channels, height, width] = ['channels', 'height', 'width'].map((name) => whole(where, name, o[name], 1));
+  const [channels, height, width] = ['channels', 'height', 'width'].map((name) => wholeNumber(where, name, o[name], 1));
   const kernel = pair(where, 'kernel', o.kernel, 1), stride = pair(where, 'stride', o.stride ?? 1, 1);
   const dilation = pair(where, 'dilation', o.dilation ?? 1, 1), [top, bottom, left, right] = edges(where, o.pad ?? 0);
   const places = (/** @type {number} */ i, /** @type {number} */ size, /** @type {number} */ pad) => {
@@ -97,25 +97,25 @@ export function input(where, name, value, type = FLOAT32) {
  * @param {readonly number[]} numbers @param {readonly number[] | null} shape of a tensor @returns {any} an Expr or a Tensor
  */
 export function layer(session, where, kind, inputs, rows, cols, numbers, shape) {
-  own(where, session, inputs);
+  checkDevice(where, session, inputs);
   const node = nodes.layer(where, kind, FLOAT32, rows, cols, inputs.map((x) => x.node), numbers);
   return shape ? new Tensor(session, node, shape) : new Expr(session, node);
 }
 
 /** @param {string} where @param {Session} session @param {Input[]} inputs */
-export function own(where, session, inputs) {
+export function checkDevice(where, session, inputs) {
   if (inputs.some((x) => x.session !== session)) throw failure('ErrForeign', where, 'a matrix of another device');
 }
 
 /** @param {string} where @param {string} name @param {Node} node @param {number | null} rows @param {number | null} cols of which null is any */
-export function sized(where, name, node, rows, cols) {
+export function checkSize(where, name, node, rows, cols) {
   if ((rows !== null && node.rows !== rows) || (cols !== null && node.cols !== cols)) {
     throw failure('ErrShape', where, `${name} is ${node.rows}x${node.cols}; it must be ${rows ?? 'n'}x${cols ?? 'n'}`);
   }
 }
 
-/** The sizes of images that a tensor tells: n x channels x height x width. @param {string} where @param {string} name @param {Input} x @param {readonly string[]} names */
-export function told(where, name, {shape}, names) {
+/** The sizes of images, if they are a tensor of n x channels x height x width. @param {string} where @param {string} name @param {Input} x @param {readonly string[]} names */
+export function imageSizes(where, name, {shape}, names) {
   if (!shape) return {};
   if (shape.length !== names.length + 1) throw failure('ErrShape', where, `${name} of shape ${text(shape)}; it is n, ${names.join(', ')}`);
   return Object.fromEntries(names.map((key, i) => [key, shape[i + 1]]));

@@ -2,7 +2,7 @@
 
 import {INT32} from './dtype.mjs';
 import {failure} from './errors.mjs';
-import {Layer, WINDOW, input, layer, settings, sized, told, whole, windowOf} from './layers.mjs';
+import {Layer, WINDOW, checkSize, imageSizes, input, layer, readOptions, wholeNumber, windowOf} from './layers.mjs';
 import {numberOf} from './node.mjs';
 import {resized} from './tensor-node.mjs';
 import {BatchNorm, Optimiser, quantised} from './training.mjs';
@@ -15,15 +15,15 @@ const CONV = Object.freeze([...WINDOW, 'groups']);
 const AVERAGE = Object.freeze([...WINDOW, 'includePad']);
 const IMAGE = Object.freeze(['channels', 'height', 'width']);
 
-/** What is said of options twice: those that are given come first. @param {Record<string, any>} shapes @param {Record<string, any>} options */
-const joined = (shapes, options) => ({...shapes, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))});
+/** Merges sizes that shapes imply with the options; a given option overrides them. @param {Record<string, any>} shapes @param {Record<string, any>} options */
+const merged = (shapes, options) => ({...shapes, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))});
 
 /**
  * A convolution: see nn.Conv.
  * @param {string} where @param {Record<string, any>} o @param {number | null} known how many outputs there are @param {number} [cols] of results, if that is not known
  */
 function convolution(where, o, known, cols = 0) {
-  const window = windowOf(where, o), {channels, kernel, outHeight, outWidth} = window, groups = whole(where, 'groups', o.groups ?? 1, 1);
+  const window = windowOf(where, o), {channels, kernel, outHeight, outWidth} = window, groups = wholeNumber(where, 'groups', o.groups ?? 1, 1);
   const places = outHeight * outWidth, outputs = known ?? cols / places;
   if (!Number.isInteger(outputs) || outputs < 1) throw failure('ErrShape', where, `${cols} columns are not whole images of ${outHeight}x${outWidth}`);
   if (channels % groups !== 0 || outputs % groups !== 0) throw failure('ErrInvalid', where, `${groups} groups of ${channels} channels and ${outputs} outputs`);
@@ -33,9 +33,9 @@ function convolution(where, o, known, cols = 0) {
   };
 }
 
-/** Of weights that are a tensor. @param {string} where @param {Input} weights @param {number} [groups] */
-function toldByWeights(where, weights, groups = 1) {
-  const {channels, height, width} = /** @type {any} */ (told(where, 'weights', weights, IMAGE));
+/** The sizes that weights imply if they are a tensor. @param {string} where @param {Input} weights @param {number} [groups] */
+function weightSizes(where, weights, groups = 1) {
+  const {channels, height, width} = /** @type {any} */ (imageSizes(where, 'weights', weights, IMAGE));
   return channels === undefined ? {} : {channels: channels * groups, kernel: [height, width]};
 }
 
@@ -55,41 +55,41 @@ export class NN {
 
   /** @param {unknown} x @param {unknown} weights @param {unknown} bias @param {unknown} options */
   conv2d(x, weights, bias, options) {
-    const where = 'conv2d', o = settings(where, options, CONV), a = input(where, 'x', x), w = input(where, 'weights', weights);
-    const {kernel} = toldByWeights(where, w), c = convolution(where, joined({...told(where, 'x', a, IMAGE), kernel}, o), w.node.rows);
+    const where = 'conv2d', o = readOptions(where, options, CONV), a = input(where, 'x', x), w = input(where, 'weights', weights);
+    const {kernel} = weightSizes(where, w), c = convolution(where, merged({...imageSizes(where, 'x', a, IMAGE), kernel}, o), w.node.rows);
     const b = bias === undefined || bias === null ? [] : [input(where, 'bias', bias)];
-    sized(where, 'x', a.node, null, c.image);
-    sized(where, 'weights', w.node, c.outputs, c.cols);
-    for (const {node} of b) sized(where, 'bias', node, node.cols === 1 ? c.outputs : 1, node.cols === 1 ? 1 : c.outputs);
+    checkSize(where, 'x', a.node, null, c.image);
+    checkSize(where, 'weights', w.node, c.outputs, c.cols);
+    for (const {node} of b) checkSize(where, 'bias', node, node.cols === 1 ? c.outputs : 1, node.cols === 1 ? 1 : c.outputs);
     return this.#layer(where, Layer.Conv, [a, w, ...b], a.node.rows, c.result, c.words, a.shape && [a.node.rows, c.outputs, c.outHeight, c.outWidth]);
   }
 
   /** @param {unknown} d @param {unknown} weights @param {unknown} options */
   conv2dDataGrad(d, weights, options) {
-    const where = 'conv2dDataGrad', o = settings(where, options, CONV), g = input(where, 'd', d), w = input(where, 'weights', weights);
-    told(where, 'd', g, IMAGE);
-    const c = convolution(where, joined(toldByWeights(where, w, o.groups), o), w.node.rows);
-    sized(where, 'd', g.node, null, c.result);
-    sized(where, 'weights', w.node, c.outputs, c.cols);
+    const where = 'conv2dDataGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d), w = input(where, 'weights', weights);
+    imageSizes(where, 'd', g, IMAGE);
+    const c = convolution(where, merged(weightSizes(where, w, o.groups), o), w.node.rows);
+    checkSize(where, 'd', g.node, null, c.result);
+    checkSize(where, 'weights', w.node, c.outputs, c.cols);
     return this.#layer(where, Layer.DataGrad, [g, w], g.node.rows, c.image, c.words, g.shape && [g.node.rows, c.channels, c.height, c.width]);
   }
 
   /** @param {unknown} d @param {unknown} x @param {unknown} options */
   conv2dKernelGrad(d, x, options) {
-    const where = 'conv2dKernelGrad', o = settings(where, options, CONV), g = input(where, 'd', d), a = input(where, 'x', x);
-    told(where, 'd', g, IMAGE);
-    const c = convolution(where, joined(told(where, 'x', a, IMAGE), o), null, g.node.cols);
-    sized(where, 'x', a.node, null, c.image);
-    sized(where, 'd', g.node, a.node.rows, c.result);
+    const where = 'conv2dKernelGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d), a = input(where, 'x', x);
+    imageSizes(where, 'd', g, IMAGE);
+    const c = convolution(where, merged(imageSizes(where, 'x', a, IMAGE), o), null, g.node.cols);
+    checkSize(where, 'x', a.node, null, c.image);
+    checkSize(where, 'd', g.node, a.node.rows, c.result);
     return this.#layer(where, Layer.KernelGrad, [g, a], c.outputs, c.cols, c.words, g.shape && c.weights);
   }
 
   /** @param {unknown} d @param {unknown} [options] */
   conv2dBiasGrad(d, options) {
-    const where = 'conv2dBiasGrad', o = settings(where, options, CONV), g = input(where, 'd', d);
-    const image = told(where, 'd', g, IMAGE); // whose gradient is that of a convolution with a window of one element
+    const where = 'conv2dBiasGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d);
+    const image = imageSizes(where, 'd', g, IMAGE); // whose gradient is that of a convolution with a window of one element
     const c = convolution(where, g.shape ? {...image, kernel: 1} : o, g.shape && g.shape[1], g.node.cols);
-    sized(where, 'd', g.node, null, c.result);
+    checkSize(where, 'd', g.node, null, c.result);
     return this.#layer(where, Layer.BiasGrad, [g], 1, c.outputs, c.words, g.shape && [c.outputs]);
   }
 
@@ -97,8 +97,8 @@ export class NN {
 
   /** @param {string} where @param {number} kind @param {unknown} x @param {unknown} options @param {readonly string[]} [names] */
   #pooled(where, kind, x, options, names = WINDOW) {
-    const o = settings(where, options, names), a = input(where, 'x', x), w = windowOf(where, joined(told(where, 'x', a, IMAGE), o));
-    sized(where, 'x', a.node, null, w.channels * w.height * w.width);
+    const o = readOptions(where, options, names), a = input(where, 'x', x), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
+    checkSize(where, 'x', a.node, null, w.channels * w.height * w.width);
     const words = names === AVERAGE ? [...w.words, o.includePad === true ? 1 : 0] : w.words;
     return this.#layer(where, kind, [a], a.node.rows, w.channels * w.outHeight * w.outWidth, words, a.shape && [a.node.rows, w.channels, w.outHeight, w.outWidth]);
   }
@@ -111,9 +111,9 @@ export class NN {
 
   /** @param {string} where @param {string} name @param {unknown} d @param {unknown} x @param {unknown} options */
   #scattered(where, name, d, x, options) {
-    const o = settings(where, options, WINDOW), a = input(where, 'x', x), g = input(where, name, d), w = windowOf(where, joined(told(where, 'x', a, IMAGE), o));
-    sized(where, 'x', a.node, null, w.channels * w.height * w.width);
-    sized(where, name, g.node, a.node.rows, w.channels * w.outHeight * w.outWidth);
+    const o = readOptions(where, options, WINDOW), a = input(where, 'x', x), g = input(where, name, d), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
+    checkSize(where, 'x', a.node, null, w.channels * w.height * w.width);
+    checkSize(where, name, g.node, a.node.rows, w.channels * w.outHeight * w.outWidth);
     return this.#layer(where, Layer.MaxPoolGrad, [g, a], a.node.rows, a.node.cols, w.words, a.shape);
   }
 
@@ -125,9 +125,9 @@ export class NN {
 
   /** @param {unknown} d @param {unknown} options */
   averagePoolGrad(d, options) {
-    const where = 'averagePoolGrad', o = settings(where, options, AVERAGE), g = input(where, 'd', d);
-    const {channels} = /** @type {any} */ (told(where, 'd', g, IMAGE)), w = windowOf(where, joined({channels}, o)), rows = g.node.rows;
-    sized(where, 'd', g.node, null, w.channels * w.outHeight * w.outWidth);
+    const where = 'averagePoolGrad', o = readOptions(where, options, AVERAGE), g = input(where, 'd', d);
+    const {channels} = /** @type {any} */ (imageSizes(where, 'd', g, IMAGE)), w = windowOf(where, merged({channels}, o)), rows = g.node.rows;
+    checkSize(where, 'd', g.node, null, w.channels * w.outHeight * w.outWidth);
     const words = [...w.words, o.includePad === true ? 1 : 0], image = [w.channels, w.height, w.width];
     return this.#layer(where, Layer.AveragePoolGrad, [g], rows, w.channels * w.height * w.width, words, g.shape && [rows, ...image]);
   }
@@ -157,7 +157,7 @@ export class NN {
   /** Two operands of one size. @param {string} where @param {unknown} x @param {string} name @param {unknown} other */
   #alike(where, x, name, other) {
     const a = input(where, 'x', x), b = input(where, name, other);
-    sized(where, name, b.node, a.node.rows, a.node.cols);
+    checkSize(where, name, b.node, a.node.rows, a.node.cols);
     return [a, b];
   }
 
@@ -190,7 +190,7 @@ export class NN {
 
   /** @param {unknown} d @param {unknown} labels @param {unknown} vocabulary */
   embeddingGrad(d, labels, vocabulary) {
-    const where = 'embeddingGrad', rows = whole(where, 'vocabulary', vocabulary, 0), [g, at] = this.#labelled(where, 'd', d, labels);
+    const where = 'embeddingGrad', rows = wholeNumber(where, 'vocabulary', vocabulary, 0), [g, at] = this.#labelled(where, 'd', d, labels);
     return this.#layer(where, Layer.EmbeddingGrad, [g, at], rows, g.node.cols, [rows], g.shape && [rows, g.node.cols]);
   }
 

@@ -250,15 +250,15 @@ export class Session extends Connection {
   }
 
   /**
-   * What of package nn writes to several matrices, makes several or remembers something: see stateful.go of package bridge.
-   * @param {string} where @param {number} kind @param {Node[]} leaves of what is made @param {number} own the handle of what remembers, or 0
+   * Sends an operation of package nn that has state: see stateful.go of package bridge.
+   * @param {string} where @param {number} kind @param {Node[]} leaves of the matrices that it makes @param {number} optimiser its handle, or 0
    * @param {(Memory | null)[]} targets that are written to @param {Node[]} values @param {number[]} numbers words
    */
-  layer(where, kind, leaves, own, targets, values, numbers) {
+  layer(where, kind, leaves, optimiser, targets, values, numbers) {
     this.check();
     const program = new Program(this.message, where), filled = (/** @type {number[]} */ list, /** @type {number} */ n) => [...list, ...Array(n - list.length).fill(0)];
     const to = targets.map((target) => target ? target.use(where) : 0), handles = leaves.map(() => this.handles.take());
-    const words = [kind, ...filled(own ? [own] : handles, 3), ...filled(to, 3), 0, 0, 0, ...filled(numbers, 6)], first = this.message.at + 8;
+    const words = [kind, ...filled(optimiser ? [optimiser] : handles, 3), ...filled(to, 3), 0, 0, 0, ...filled(numbers, 6)], first = this.message.at + 8;
     try {
       this.message.compose(Command.Layer, words, () => values.forEach((node, i) => this.message.set(first + i, program.encode(node))));
     } catch (error) {

@@ -165,17 +165,17 @@ export function broadcastTo(where, a, shape) {
 }
 
 /** The shape that operands stretch to. @param {string} where @param {Part[]} args */
-function common(where, args) {
+function commonShape(where, args) {
   const shape = args.map((a) => a.shape).reduce((a, b) => stretched(where, a, b));
   checkSize(where, shape);
   return shape;
 }
 
 /**
- * Operands of one matrix operation, if they need no more than that: those of the common shape as matrices of one size, single elements as 1x1.
+ * The operands as matrices that one matrix operation broadcasts, or null if it cannot: each has the common shape or a single element.
  * @param {string} where @param {Part[]} args @param {readonly number[]} shape @returns {Node[] | null}
  */
-function plain(where, args, shape) {
+function matrixOperands(where, args, shape) {
   const first = args.find((a) => equal(a.shape, shape));
   if (!first || !args.every((a) => sizeOf(a.shape) === 1 || equal(a.shape, shape))) return null;
   const {rows, cols} = first.node;
@@ -184,7 +184,7 @@ function plain(where, args, shape) {
 
 /** An element-wise operation of two or three operands. @param {string} where @param {number} op @param {Part[]} args @returns {Part} */
 export function zip(where, op, args) {
-  const shape = common(where, args), type = nodes.typeOf(where, op, args.map((a) => a.node)), same = plain(where, args, shape);
+  const shape = commonShape(where, args), type = nodes.typeOf(where, op, args.map((a) => a.node)), same = matrixOperands(where, args, shape);
   if (!same) return operation(Kind.Zip, type, shape, args, [op]);
   const [a, b, c] = same;
   return {node: c ? nodes.ternary(where, op, a, b, c) : nodes.binary(where, op, a, b), shape};
@@ -192,8 +192,8 @@ export function zip(where, op, args) {
 
 /** A function of the user's. @param {string} where @param {import('./func.mjs').FuncRef} func @param {Part[]} args @returns {Part} */
 export function call(where, func, args) {
-  const shape = common(where, args), all = args.map((a) => sizeOf(a.shape) === 1 ? a : broadcastTo(where, a, shape));
-  const same = plain(where, all, shape) ?? all.map((a) => matrixOf(where, broadcastTo(where, a, shape)));
+  const shape = commonShape(where, args), all = args.map((a) => sizeOf(a.shape) === 1 ? a : broadcastTo(where, a, shape));
+  const same = matrixOperands(where, all, shape) ?? all.map((a) => matrixOf(where, broadcastTo(where, a, shape)));
   return {node: nodes.call(where, func, same), shape};
 }
 

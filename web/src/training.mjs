@@ -3,7 +3,7 @@
 import {DTYPES, FLOAT32, scalarBits} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
 import {inside} from './expr.mjs';
-import {Layer, input, layer, own, settings, sized, whole} from './layers.mjs';
+import {Layer, checkDevice, checkSize, input, layer, readOptions, wholeNumber} from './layers.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {Tensor} from './tensor-expr.mjs';
@@ -25,13 +25,13 @@ const bits = (where, n) => scalarBits(where, FLOAT32, n);
 function target(where, name, session, x) {
   const part = inside(x, where);
   if (!part || !(x instanceof Matrix)) throw failure('ErrInvalid', where, `${name} ${show(x)} is no matrix in memory`);
-  own(where, session, [{...part, shape: null}]);
+  checkDevice(where, session, [{...part, shape: null}]);
   if (part.node.type !== FLOAT32) throw failure('ErrInvalid', where, `${name} of ${part.node.type.name} where float32 is needed`);
   return {node: part.node, memory: /** @type {Memory} */ (part.node.memory)};
 }
 
-/** A matrix that is made. @param {Session} session @param {import('./dtype.mjs').DType} type @param {number} rows @param {number} cols */
-const fresh = (session, type, rows, cols) => new Memory(session, type, rows, cols, false, cols, 'owned').leaf();
+/** The leaf of a matrix that Go is going to make. @param {Session} session @param {import('./dtype.mjs').DType} type @param {number} rows @param {number} cols */
+const newLeaf = (session, type, rows, cols) => new Memory(session, type, rows, cols, false, cols, 'owned').leaf();
 
 /** @param {Matrix[]} list */
 function closeAll(list) {
@@ -50,7 +50,7 @@ const OPTIMISERS = {
   adadelta: {rate: 1, rho: 0.9, epsilon: 1e-6, decay: 0},
 };
 
-/** The shares of means. */
+/** Settings that are the decay of a running mean: below 1. */
 const SHARES = ['momentum', 'rho', 'beta1', 'beta2'];
 
 /** @param {string} where @param {string} name @param {unknown} value @param {number | boolean} usual @returns {number | boolean} */
@@ -72,7 +72,7 @@ export class Optimiser {
 
   /** @param {Session} session @param {string} kind @param {unknown} options */
   constructor(session, kind, options) {
-    const usual = OPTIMISERS[kind], o = settings(kind, options, Object.keys(usual));
+    const usual = OPTIMISERS[kind], o = readOptions(kind, options, Object.keys(usual));
     for (const [name, value] of Object.entries(usual)) this.#settings[name] = checkSetting(kind, name, o[name], value);
     this.#kind = kind;
     this.#held = new Held(session, new Store(), 'the optimiser');
@@ -92,9 +92,9 @@ export class Optimiser {
   step(param, grad) {
     const where = 'step', held = this.#held, {session} = held, handle = held.use(where);
     const {node, memory} = target(where, 'the parameter', session, param), g = input(where, 'the gradient', grad), {rows, cols} = node;
-    own(where, session, [g]);
+    checkDevice(where, session, [g]);
     const fits = g.shape && g.node.rows * g.node.cols === rows * cols ? resized(where, g.node, rows, cols) : g.node;
-    sized(where, 'the gradient', fits, rows, cols);
+    checkSize(where, 'the gradient', fits, rows, cols);
     const numbers = Object.values(this.#settings).map((value) => bits(where, Number(value)));
     session.layer(where, Object.keys(OPTIMISERS).indexOf(this.#kind), [], handle, [memory], [fits], numbers);
   }
@@ -133,6 +133,7 @@ export class BatchStatistics {
   }
 }
 
+/** Batch normalisation: see nn.BatchNorm. */
 export class BatchNorm {
   #session;
   #channels;
@@ -140,9 +141,9 @@ export class BatchNorm {
 
   /** @param {Session} session @param {unknown} options */
   constructor(session, options) {
-    const where = 'batchNorm', {channels, epsilon = 1e-5} = settings(where, options, ['channels', 'epsilon']);
+    const where = 'batchNorm', {channels, epsilon = 1e-5} = readOptions(where, options, ['channels', 'epsilon']);
     this.#session = session;
-    this.#channels = channels === undefined ? undefined : whole(where, 'channels', channels, 0);
+    this.#channels = channels === undefined ? undefined : wholeNumber(where, 'channels', channels, 0);
     if (typeof epsilon !== 'number' || !(epsilon >= 0)) throw failure('ErrInvalid', where, `epsilon ${show(epsilon)}; it is at least 0`);
     this.#epsilon = epsilon;
   }
@@ -150,11 +151,11 @@ export class BatchNorm {
   /** How many features a batch has, and the channels of its images, 0 for columns. @param {string} where @param {Input} x @param {[string, Input][]} rows */
   #features(where, x, rows) {
     const {node, shape} = x, channels = this.#channels ?? (shape && shape.length > 2 ? shape[1] : 0), count = channels || node.cols;
-    own(where, this.#session, [x, ...rows.map(([, row]) => row)]);
+    checkDevice(where, this.#session, [x, ...rows.map(([, row]) => row)]);
     if (node.cols % count !== 0 && count > 0) throw failure('ErrShape', where, `${channels} channels in ${node.cols} columns`);
     const list = rows.map(([name, row]) => {
       const flat = row.shape && row.node.rows * row.node.cols === count ? {...row, node: resized(where, row.node, 1, count)} : row;
-      sized(where, name, flat.node, 1, count);
+      checkSize(where, name, flat.node, 1, count);
       return flat;
     });
     return {channels, count, list};
@@ -169,16 +170,16 @@ export class BatchNorm {
 
   /** @param {unknown} x @param {unknown} scale @param {unknown} bias @param {unknown} [options] */
   train(x, scale, bias, options) {
-    const where = 'train', session = this.#session, o = settings(where, options, ['into', 'mean', 'variance', 'factor']), {factor = 0.1} = o;
+    const where = 'train', session = this.#session, o = readOptions(where, options, ['into', 'mean', 'variance', 'factor']), {factor = 0.1} = o;
     const a = input(where, 'x', x), {rows, cols} = a.node, {channels, count, list: [s, b]} = this.#features(where, a, [['scale', input(where, 'scale', scale)], ['bias', input(where, 'bias', bias)]]);
     if (typeof factor !== 'number' || !(factor >= 0 && factor <= 1)) throw failure('ErrInvalid', where, `factor ${show(factor)}; it is from 0 to 1`);
     if ((o.mean === undefined) !== (o.variance === undefined)) throw failure('ErrInvalid', where, 'one of the running statistics without the other');
     const running = o.mean === undefined ? [] : ['mean', 'variance'].map((name) => target(where, name, session, o[name]));
-    running.forEach(({node}, i) => sized(where, i === 0 ? 'mean' : 'variance', node, 1, count));
+    running.forEach(({node}, i) => checkSize(where, i === 0 ? 'mean' : 'variance', node, 1, count));
     const into = o.into === undefined ? null : target(where, 'into', session, o.into);
-    if (into) sized(where, 'into', into.node, rows, cols);
+    if (into) checkSize(where, 'into', into.node, rows, cols);
 
-    const [mean, invStd, y] = [fresh(session, FLOAT32, 1, count), fresh(session, FLOAT32, 1, count), into?.node ?? fresh(session, FLOAT32, rows, cols)];
+    const [mean, invStd, y] = [newLeaf(session, FLOAT32, 1, count), newLeaf(session, FLOAT32, 1, count), into?.node ?? newLeaf(session, FLOAT32, rows, cols)];
     const memory = /** @type {Memory} */ (y.memory);
     if (!into) session.newMatrix(y, memory);
     const result = into ? /** @type {Matrix} */ (o.into) : new Matrix(session, y);
@@ -195,10 +196,10 @@ export class BatchNorm {
 
   /** @param {unknown} d @param {unknown} x @param {unknown} scale @param {any} statistics */
   backward(d, x, scale, statistics) {
-    const where = 'backward', {mean, invStd} = settings(where, statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics, ['mean', 'invStd']);
+    const where = 'backward', {mean, invStd} = readOptions(where, statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics, ['mean', 'invStd']);
     const g = input(where, 'd', d), a = input(where, 'x', x), names = {scale, mean, invStd}, {rows, cols} = a.node;
     const {channels, count, list} = this.#features(where, a, Object.entries(names).map(([name, value]) => [name, input(where, name, value)]));
-    sized(where, 'd', g.node, rows, cols);
+    checkSize(where, 'd', g.node, rows, cols);
     const of = (/** @type {number} */ which) => layer(this.#session, where, Layer.Backward, [g, a, ...list],
       which === 0 ? rows : 1, which === 0 ? cols : count, [channels, this.#epsilon, which], which === 0 ? a.shape : null);
     return {dx: of(0), dscale: of(1), dbias: of(2)};
@@ -240,12 +241,12 @@ const UINT8 = DTYPES[5];
 
 /** @param {Session} session @param {unknown} x @param {unknown} options */
 export function quantised(session, x, options) {
-  const where = 'quantise', o = settings(where, options, ['bits', 'residual']), a = input(where, 'x', x), {rows, cols} = a.node, count = whole(where, 'bits', o.bits ?? 8, 1);
-  own(where, session, [a]);
+  const where = 'quantise', o = readOptions(where, options, ['bits', 'residual']), a = input(where, 'x', x), {rows, cols} = a.node, count = wholeNumber(where, 'bits', o.bits ?? 8, 1);
+  checkDevice(where, session, [a]);
   if (count > 8) throw failure('ErrInvalid', where, `${count} bits; there are 1 to 8`);
   const residual = o.residual === undefined ? null : target(where, 'residual', session, o.residual);
-  if (residual) sized(where, 'residual', residual.node, rows, cols);
-  const leaves = [fresh(session, UINT8, count === 1 ? Math.ceil(rows / 8) : rows, cols), fresh(session, FLOAT32, 1, cols), fresh(session, FLOAT32, 1, cols)];
+  if (residual) checkSize(where, 'residual', residual.node, rows, cols);
+  const leaves = [newLeaf(session, UINT8, count === 1 ? Math.ceil(rows / 8) : rows, cols), newLeaf(session, FLOAT32, 1, cols), newLeaf(session, FLOAT32, 1, cols)];
   session.layer(where, QUANTISE, leaves, 0, residual ? [residual.memory] : [], [a.node], [count]);
   return new Quantised(session, rows, cols, count, leaves.map((leaf) => new Matrix(session, leaf)));
 }
