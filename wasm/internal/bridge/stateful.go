@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// The kinds of [page.CmdLayer], what they make, what they write to, their values and numbers, bits of
-// float32 or whole. What is not there is 0.
+// The kinds of [page.CmdLayer]: the handles that they fill; the targets that they write to; the values that they read: the numbers, which
+// are bits of float32 or whole. Absent words are 0.
 const (
 	trainSGD       = iota // handle; parameter; gradient: rate decay
 	trainMomentum         // handle; parameter; gradient: rate momentum decay, 1 for Nesterov's
@@ -22,17 +22,17 @@ const (
 	trainAdaDelta         // handle; parameter; gradient: rate rho epsilon decay
 	trainNormalise        // mean invStd; y [running mean, running variance]; x scale bias: channels epsilon factor
 	trainQuantise         // levels lower upper; [residual]; x: bits
-	trainKinds
 )
 
-// training is a command with its words.
+// training is a [page.CmdLayer] with its words.
 type training struct {
 	b                        *Bridge
 	kind                     uint32
 	made, targets, values, n []uint32
 }
 
-// layer runs what writes to several matrices, makes several, or remembers something of them. An optimiser is made by its first step.
+// layer runs an operation of package nn that has state: it writes to several matrices, makes several, or remembers some. The first step
+// of an optimiser makes it.
 func (b *Bridge) layer(a []uint32) {
 	c := &training{b, a[0], a[1:4], a[4:7], a[7:10], a[10:16]}
 	err := page.Guard(func() {
@@ -73,10 +73,10 @@ func (c *training) value(i int) *nn.Expr {
 
 func (c *training) number(i int) float32 { return math.Float32frombits(c.n[i]) }
 
-// target is a matrix that is written to, whatever became of the last assignment to it.
+// target returns a matrix that is overwritten, whatever became of the last assignment to it.
 func (c *training) target(i int) *nn.Dense { return dense[float32](c.b.matrix(c.targets[i])) }
 
-// current is a matrix that is read as well.
+// current returns a matrix that is read and written.
 func (c *training) current(i int) *nn.Dense {
 	return dense[float32](as[*anyDense](c.b.current(c.targets[i])))
 }
@@ -136,7 +136,7 @@ func (c *training) step() {
 	page.Check(o.Step(c.current(0), c.value(0)))
 }
 
-// fill gives the handles what was made.
+// fill stores new matrices under the handles of the command.
 func (c *training) fill(made ...*anyDense) {
 	for i, m := range made {
 		c.b.put(c.made[i], &entry{value: m})
