@@ -136,7 +136,7 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 func TestWeb(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
-	runWeb(t, p, "everywhere", "expressions", "memory", "failures", "debug")
+	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "debug")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.
@@ -178,6 +178,9 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 				gpu.zeros(1, 1).resize(2, 2).take(gpu.zeros(3, 3)), s.columnSlice(0, 1).toDense(), s.values(),
 			);
 		}
+		const adam = gpu.nn.adam(), p = gpu.zeros(100, 100);
+		adam.step(p, p.add(1));
+		kept.push(adam, gpu.tensor(new Float32Array(8), [2, 2, 2]).permute(2, 0, 1).eval(), gpu.nn.quantise(p), gpu.nn.batchNorm().train(p, p.row(0), p.row(1)));
 		await gpu.sync();
 		if (gpu.stats().liveBytes < before + 100 * 40000 || kept.length < 500) throw new Error('nothing to collect');
 		return true;

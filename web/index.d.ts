@@ -38,6 +38,8 @@ export * from "./types/elements.js";
 export * from "./types/errors.js";
 export * from "./types/gpu.js";
 export * from "./types/matrix.js";
+export * from "./types/nn.js";
 export * from "./types/operations.js";
 export * from "./types/params.js";
 export * from "./types/sparse.js";
+export * from "./types/tensor.js";

@@ -24,17 +24,20 @@ const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32'
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'tracked', 'blobs', 'wasm', 'fallback', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'fallback', 'power', 'cruncherWasm', 'length', 'name', 'code'];
 
 /**
  * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file.
+ * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, s a shape, n an operand of a layer, w a window.
  */
 const TEMPLATES = {
   matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'ddvo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
   sparseFrom: 'xo', loadParams: 'fo', scanParams: 'fo', saveParams: 'eo', fn: 't', cruncher: 'to', apply: 'xxx', assign: 'x', setValue: 'x', setValueFrom: 'ddvo', rebind: 'vddo',
   resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'dddd', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', columnSlice: 'dd',
-  append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'xxx', clamp: 'xx', maximum: 'xx',
+  append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', maximum: 'nn',
+  tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
+  maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
 };
 
 const throwing = () => { throw new Mine('thrown'); };
@@ -70,7 +73,8 @@ class World {
     made.push(m, wrapped, gpu.wrapBuffer(mine, 2, 2), gpu.map(2, 3), gpu.zeros(3, 2, {order: 'column', padded: true}), gpu.zeros(2, 3, {dtype: 'int32'}),
       gpu.zeros(2, 3, {dtype: 'float16'}), m.T, m.slice(0, 1), m.add(1), tall, m.matmul(tall), wrapped.alias(), sparse, sparse.columnSlice(0, 1),
       gpu.wrapSparse(2, 2, {format: 'csr', values, indices, offsets}), fn, params, ...[...params].map(([, p]) => p), closed, gpu, cruncher, array, bytes,
-      cruncher.scalar('s', 2));
+      cruncher.scalar('s', 2), m.tensor(1, 2, 3), gpu.tensor(new Float32Array(12), [2, 1, 2, 3]), gpu.tensor([0, 1], [2], {dtype: 'int32'}), gpu.nn, gpu.nn.adam(),
+      gpu.nn.sgd({rate: 1}), gpu.nn.batchNorm(), gpu.nn.quantise(m), gpu.nn.batchNorm().train(m, gpu.arange(3), gpu.arange(3)));
     await cruncher.compute(1, 'f', {global: 64}, array);
     const shared = () => new WebAssembly.Memory({initial: 1, maximum: 2, shared: true}).buffer;
     const grown = new WebAssembly.Memory({initial: 1}), gone = new Float32Array(grown.buffer, 0, 8), resizable = new ArrayBuffer(64, {maxByteLength: 128});
@@ -134,6 +138,9 @@ class World {
       case 'b': return this.buffer;
       case 'm': return r.pick(this.objects.filter((x) => x instanceof sublet.Matrix));
       case 'x': return r.pick([r.below(5), ...this.objects.filter((x) => x instanceof sublet.Expr)]);
+      case 's': return r.pick([[2, 3], [6], [1, 2, 3], [2, 1, 2, 3], [], [2, 0], [r.below(4), r.below(4)]]);
+      case 'n': return r.pick([r.below(3), ...this.objects.filter((x) => x instanceof sublet.Expr || x instanceof sublet.Tensor)]);
+      case 'w': return {channels: 1, height: 2, width: 3, kernel: r.pick([1, 2, [1, 3]]), ...r.pick([{}, {pad: 1}, {stride: 2}, this.options(1)])};
       case 'o': return r.below(2) ? undefined : this.options(1);
       case 'f': return this.file;
       case 't': return r.pick(TEXTS);

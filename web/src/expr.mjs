@@ -6,7 +6,7 @@ import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
-import {methods} from './operations.mjs';
+import {methods, shapings} from './operations.mjs';
 import {signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -33,6 +33,14 @@ let sparsely;
 /** @param {typeof sparsely} evaluate */
 export function useSparse(evaluate) {
   sparsely = evaluate;
+}
+
+/** Makes a tensor, in tensor-expr.mjs. @type {(session: Session, node: Node, shape: unknown[]) => import('./tensor-expr.mjs').Tensor} */
+let newTensor;
+
+/** @param {typeof newTensor} make */
+export function useTensor(make) {
+  newTensor = make;
 }
 
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
@@ -145,23 +153,23 @@ const make = {
     return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1, nodes.numberOf(where, k)));
   },
 
-  /**
-   * @param {unknown} a @param {string} where @param {number} what @param {unknown[]} others @param {unknown[]} numbers
-   * @param {(...args: any[]) => number[]} shape @returns {Expr}
-   */
-  shaped(a, where, what, others, numbers, shape) {
-    const {session, list} = operands(where, [a, ...others]);
-    return new Expr(session, nodes.shaped(where, what, list[0].type, list, numbers, shape));
-  },
-
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
   norm(a, where, what, p, options) {
     return make.reduce(a, where, what, options, nodes.numberOf(where, p));
   },
 };
 
+/**
+ * @param {unknown} a @param {string} where @param {number} what @param {unknown[]} others @param {unknown[]} numbers
+ * @param {(...args: any[]) => number[]} shape @returns {Expr}
+ */
+function shaped(a, where, what, others, numbers, shape) {
+  const {session, list} = operands(where, [a, ...others]);
+  return new Expr(session, nodes.shaped(where, what, list[0].type, list, numbers, shape));
+}
+
 /** A computation that has not run yet. */
-export class Expr extends methods(make) {
+export class Expr extends shapings(methods(make), shaped) {
   #session;
   #node;
   #follows;
@@ -239,6 +247,9 @@ export class Expr extends methods(make) {
   reshape(rows, cols) {
     return arranged(this.#session, nodes.reshape('reshape', this.#use('reshape'), rows, cols));
   }
+
+  /** @param {...unknown} shape */
+  tensor(...shape) { return newTensor(this.#session, this.#use('tensor'), shape); }
 
   // Evaluation.
 

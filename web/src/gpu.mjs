@@ -9,12 +9,14 @@ import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
+import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
+import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -47,10 +49,23 @@ function operandsOf(gpu, where, values) {
   return {session, list};
 }
 
+/** A tensor of the device. @param {unknown} gpu @param {string} where @param {unknown} x */
+function tensorOf(gpu, where, x) {
+  const part = insideTensor(x, where);
+  if (part && part.session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a tensor of another device');
+  return part;
+}
+
+/** @param {unknown} gpu @param {string} where @param {unknown[]} values */
+const anyTensor = (gpu, where, values) => values.some((x) => tensorOf(gpu, where, x));
+
 /** How the operations as functions, which operations.mjs lists, are computed: any operand may be a number. */
 const make = {
+  /** @param {unknown} gpu @param {string} where @param {unknown} x @returns {any} an Expr or a Tensor */
+  of(gpu, where, x) { return tensorOf(gpu, where, x) ? x : make.matrix(gpu, where, x); },
+
   /** @param {unknown} gpu @param {string} where @param {unknown} x @returns {Expr} */
-  of(gpu, where, x) {
+  matrix(gpu, where, x) {
     const part = inside(x, where);
     if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
     if (part.session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a matrix of another device');
@@ -59,13 +74,14 @@ const make = {
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
   binary(gpu, where, op, x, y) {
+    if (anyTensor(gpu, where, [x, y])) return zipped(where, op, [x, y]);
     const {session, list: [a, b]} = operandsOf(gpu, where, [x, y]);
     return new Expr(session, nodes.binary(where, op, a, b));
   },
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
   power(gpu, where, op, x, y) {
-    return typeof x === 'number' ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, x).pow(y);
+    return typeof x === 'number' || anyTensor(gpu, where, [y]) ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, x).pow(y);
   },
 
   /**
@@ -85,6 +101,7 @@ const make = {
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y @param {unknown} z */
   ternary(gpu, where, op, x, y, z) {
+    if (anyTensor(gpu, where, [x, y, z])) return zipped(where, op, [x, y, z]);
     const {session, list: [a, b, c]} = operandsOf(gpu, where, [x, y, z]);
     return new Expr(session, nodes.ternary(where, op, a, b, c));
   },
@@ -93,6 +110,7 @@ const make = {
 /** A device and everything made with it. */
 export class Gpu extends functions(make) {
   #session;
+  #nn;
   #info;
   /** @type {GPUDevice | null} */
   #device = null;
@@ -112,6 +130,7 @@ export class Gpu extends functions(make) {
   constructor(session, info, device, wasm) {
     super();
     this.#session = session;
+    this.#nn = new NN(session);
     this.#wasm = wasm;
     this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
@@ -215,6 +234,18 @@ export class Gpu extends functions(make) {
     return this.#matrix(origin.memory, (leaf) => this.#session.from(leaf, origin));
   }
 
+  // Arrays of more dimensions.
+
+  /** @param {unknown} from @param {unknown} shape @param {unknown} [options] */
+  tensor(from, shape, options) {
+    const where = 'tensor';
+    if (!Array.isArray(shape)) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
+    if (!tensorOf(this, where, from) && inside(from, where)) make.matrix(this, where, from);
+    return newTensor(where, from, [shape], options, (rows, cols, o) => this.#filled(where, rows, cols, from, o));
+  }
+
+  get nn() { return this.#nn; }
+
   // Sparse matrices.
 
   /** @param {number} rows @param {number} cols @param {unknown} parts */
@@ -229,7 +260,7 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} x @param {unknown} [options] */
   async sparseFrom(x, options) {
-    return compress('sparseFrom', this.#session, make.of(this, 'sparseFrom', x), options);
+    return compress('sparseFrom', this.#session, make.matrix(this, 'sparseFrom', x), options);
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} [options] */
@@ -316,7 +347,7 @@ export class Gpu extends functions(make) {
   }
 
   /** @param {unknown} fn @param {...unknown} args */
-  apply(fn, ...args) { return applied('apply', fn, args); }
+  apply(fn, ...args) { return anyTensor(this, 'apply', args) ? appliedTensor('apply', fn, args) : applied('apply', fn, args); }
 
   /** @param {unknown} x */
   transpose(x) { return make.of(this, 'transpose', x).transpose(); }

@@ -7,11 +7,17 @@ import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
 import {Matrix} from './matrix.mjs';
+import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
 import {Session} from './session.mjs';
 import {Sparse} from './sparse.mjs';
+import {Tensor} from './tensor-expr.mjs';
+import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
 
-export {Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, Param, Params, Sparse, SubletError, View};
+export {
+  BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, NN, Optimiser, Param, Params, Quantised, Sparse,
+  SubletError, Tensor, View,
+};
 
 /** @param {any} options */
 async function start({wasm, device, power, fallback = true, cruncherWasm, debug}) {

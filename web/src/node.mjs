@@ -107,6 +107,12 @@ function sameType(where, a, b) {
   throw failure('ErrInvalid', where, `${a.name} with ${b.name}; convert with astype`);
 }
 
+/** The type that an operation of several operands makes. @param {string} where @param {number} op @param {Node[]} args @returns {DType} */
+export function typeOf(where, op, args) {
+  const type = args.map((a) => a.type).reduce((a, b) => sameType(where, a, b));
+  return op === Op.MatMul ? type : resultOf(where, op, type);
+}
+
 /** The common length of a dimension: 1 stretches. @param {number} a @param {number} b @returns {number} -1 if there is none */
 const stretch = (a, b) => a === b || b === 1 ? a : a === 1 ? b : -1;
 
@@ -270,11 +276,26 @@ export function shaped(where, what, type, args, numbers, shape) {
   checkDims(where, rows, cols);
   const node = new Node(Op.Shape, dtypeOf(where, SHAPING_TYPES[what], args.some((a) => a.type === COMPLEX64) ? COMPLEX64 : type), rows, cols);
   node.args = args;
-  node.numbers = [what];
-  for (const n of given) {
-    double[0] = /** @type {number} */ (n);
-    node.numbers.push(...halves);
-  }
+  node.numbers = [what, ...doubles(/** @type {number[]} */ (given))];
+  return node;
+}
+
+/** Numbers of 64 bits, each in two words. @param {readonly number[]} list @returns {number[]} */
+const doubles = (list) => list.flatMap((n) => {
+  double[0] = n;
+  return [...halves];
+});
+
+/**
+ * An operation of package nn: see wasm/internal/bridge/nn.go.
+ * @param {string} where @param {number} kind @param {DType} type @param {number} rows @param {number} cols of the result
+ * @param {Node[]} args @param {readonly number[]} numbers
+ */
+export function layer(where, kind, type, rows, cols, args, numbers = []) {
+  checkDims(where, rows, cols);
+  const node = new Node(Op.Layer, type, rows, cols);
+  node.args = args;
+  node.numbers = [kind, ...doubles(numbers)];
   return node;
 }
 

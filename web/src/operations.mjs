@@ -5,27 +5,28 @@
 import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** @typedef {import('./expr.mjs').Expr} Expr */
+/** @typedef {import('./tensor-expr.mjs').Tensor} Tensor */
 
 /** The rows and columns of a result, of the operands and the numbers. @typedef {(...args: any[]) => number[]} ShapeOf */
 
 /**
- * What an expression can be given to: the methods of Expr.
+ * The operations that expressions and tensors have as methods.
+ * @template X what they make
  * @param {{
- *   unary: (a: unknown, where: string, op: number) => Expr,
- *   binary: (a: unknown, where: string, op: number, b: unknown) => Expr,
- *   power: (a: unknown, where: string, op: number, b: unknown) => Expr,
- *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => Expr,
- *   product: (a: unknown, where: string, b: unknown) => Expr,
- *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
- *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
- *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
- *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
- *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => Expr,
- *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
- *   shaped: (a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr,
+ *   unary: (a: unknown, where: string, op: number) => X,
+ *   binary: (a: unknown, where: string, op: number, b: unknown) => X,
+ *   power: (a: unknown, where: string, op: number, b: unknown) => X,
+ *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => X,
+ *   product: (a: unknown, where: string, b: unknown) => X,
+ *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => X,
+ *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => X,
+ *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
+ *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
+ *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => X,
+ *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => X,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost, shaped}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -230,6 +231,21 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
   /** @param {{axis?: unknown}} [options] */
   cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
+  /** @param {{axis?: unknown}} [options] */
+  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
+};
+
+/**
+ * What makes and shapes matrices, as methods of Expr, beside those of another class.
+ * @template {new (...args: any[]) => object} C
+ * @param {C} Base
+ * @param {(a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr} shaped
+ */
+export const shapings = (Base, shaped) => class extends Base {
   /** @param {unknown} k */
   diag(k) { return shaped(this, 'diag', Shaping.Diag, [], [k], (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
   /** @param {unknown} k */
@@ -340,25 +356,20 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   angle() { return shaped(this, 'angle', Shaping.Angle, [], [], (a) => [a.rows, a.cols]); }
   conj() { return shaped(this, 'conj', Shaping.Conj, [], [], (a) => [a.rows, a.cols]); }
   conjTranspose() { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, [], [], (a) => [a.cols, a.rows]); }
-  /** @param {{axis?: unknown}} [options] */
-  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
-  /** @param {{axis?: unknown}} [options] */
-  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
-  /** @param {{axis?: unknown}} [options] */
-  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
 };
 
 /**
  * The operations as functions of any operands: methods of Gpu.
  * @param {{
- *   of: (gpu: unknown, where: string, a: unknown) => Expr,
- *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
- *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr,
- *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr,
+ *   of: (gpu: unknown, where: string, a: unknown) => any,
+ *   matrix: (gpu: unknown, where: string, a: unknown) => Expr,
+ *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
+ *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
+ *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr | Tensor,
  *   made: (gpu: unknown, where: string, what: number, operands: unknown, numbers: unknown[], options: unknown, shape: ShapeOf) => Expr,
  * }} make
  */
-export const functions = ({of, binary, power, ternary, made}) => class {
+export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   neg(a) { return of(this, 'neg', a).neg(); }
   /** @param {unknown} a */
@@ -634,97 +645,97 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   /** @param {unknown} start @param {unknown} stop @param {unknown} count @param {unknown} options */
   linspace(start, stop, count, options) { return made(this, 'linspace', Shaping.Linspace, [], [start, stop, count], options, (_start, _stop, count) => [1, count ?? 50]); }
   /** @param {unknown} a @param {unknown} k */
-  diag(a, k) { return of(this, 'diag', a).diag(k); }
+  diag(a, k) { return matrix(this, 'diag', a).diag(k); }
   /** @param {unknown} a @param {unknown} k */
-  diagonal(a, k) { return of(this, 'diagonal', a).diagonal(k); }
+  diagonal(a, k) { return matrix(this, 'diagonal', a).diagonal(k); }
   /** @param {unknown} a @param {unknown} k */
-  tril(a, k) { return of(this, 'tril', a).tril(k); }
+  tril(a, k) { return matrix(this, 'tril', a).tril(k); }
   /** @param {unknown} a @param {unknown} k */
-  triu(a, k) { return of(this, 'triu', a).triu(k); }
+  triu(a, k) { return matrix(this, 'triu', a).triu(k); }
   /** @param {unknown} a @param {unknown} lower @param {unknown} upper */
-  band(a, lower, upper) { return of(this, 'band', a).band(lower, upper); }
+  band(a, lower, upper) { return matrix(this, 'band', a).band(lower, upper); }
   /** @param {unknown} labels @param {unknown} classes @param {unknown} options */
   oneHot(labels, classes, options) { return made(this, 'oneHot', Shaping.OneHot, [labels], [classes], options, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes]); }
   /** @param {unknown} a @param {unknown} n */
-  repeatRows(a, n) { return of(this, 'repeatRows', a).repeatRows(n); }
+  repeatRows(a, n) { return matrix(this, 'repeatRows', a).repeatRows(n); }
   /** @param {unknown} a @param {unknown} n */
-  repeatCols(a, n) { return of(this, 'repeatCols', a).repeatCols(n); }
+  repeatCols(a, n) { return matrix(this, 'repeatCols', a).repeatCols(n); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  tile(a, rows, cols) { return of(this, 'tile', a).tile(rows, cols); }
+  tile(a, rows, cols) { return matrix(this, 'tile', a).tile(rows, cols); }
   /** @param {unknown} a */
   vstack(a) { return made(this, 'vstack', Shaping.VStack, a, [], undefined, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols]); }
   /** @param {unknown} a */
   hstack(a) { return made(this, 'hstack', Shaping.HStack, a, [], undefined, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)]); }
   /** @param {unknown} a */
-  flipRows(a) { return of(this, 'flipRows', a).flipRows(); }
+  flipRows(a) { return matrix(this, 'flipRows', a).flipRows(); }
   /** @param {unknown} a */
-  flipCols(a) { return of(this, 'flipCols', a).flipCols(); }
+  flipCols(a) { return matrix(this, 'flipCols', a).flipCols(); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  roll(a, rows, cols) { return of(this, 'roll', a).roll(rows, cols); }
+  roll(a, rows, cols) { return matrix(this, 'roll', a).roll(rows, cols); }
   /** @param {unknown} a @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
-  pad(a, top, bottom, left, right, value) { return of(this, 'pad', a).pad(top, bottom, left, right, value); }
+  pad(a, top, bottom, left, right, value) { return matrix(this, 'pad', a).pad(top, bottom, left, right, value); }
   /** @param {unknown} a @param {unknown} rows */
-  takeRows(a, rows) { return of(this, 'takeRows', a).takeRows(rows); }
+  takeRows(a, rows) { return matrix(this, 'takeRows', a).takeRows(rows); }
   /** @param {unknown} a @param {unknown} cols */
-  takeCols(a, cols) { return of(this, 'takeCols', a).takeCols(cols); }
+  takeCols(a, cols) { return matrix(this, 'takeCols', a).takeCols(cols); }
   /** @param {unknown} a @param {unknown} b */
-  kron(a, b) { return of(this, 'kron', a).kron(b); }
+  kron(a, b) { return matrix(this, 'kron', a).kron(b); }
   /** @param {unknown} a @param {unknown} b */
-  khatriRao(a, b) { return of(this, 'khatriRao', a).khatriRao(b); }
+  khatriRao(a, b) { return matrix(this, 'khatriRao', a).khatriRao(b); }
   /** @param {unknown} a @param {unknown} b */
-  outer(a, b) { return of(this, 'outer', a).outer(b); }
+  outer(a, b) { return matrix(this, 'outer', a).outer(b); }
   /** @param {unknown} a @param {unknown} b */
-  cross(a, b) { return of(this, 'cross', a).cross(b); }
+  cross(a, b) { return matrix(this, 'cross', a).cross(b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  broadcastTo(a, rows, cols) { return of(this, 'broadcastTo', a).broadcastTo(rows, cols); }
+  broadcastTo(a, rows, cols) { return matrix(this, 'broadcastTo', a).broadcastTo(rows, cols); }
   /** @param {unknown} a @param {unknown} b */
-  solve(a, b) { return of(this, 'solve', a).solve(b); }
+  solve(a, b) { return matrix(this, 'solve', a).solve(b); }
   /** @param {unknown} a */
-  inv(a) { return of(this, 'inv', a).inv(); }
+  inv(a) { return matrix(this, 'inv', a).inv(); }
   /** @param {unknown} a */
-  det(a) { return of(this, 'det', a).det(); }
+  det(a) { return matrix(this, 'det', a).det(); }
   /** @param {unknown} a */
-  logDet(a) { return of(this, 'logDet', a).logDet(); }
+  logDet(a) { return matrix(this, 'logDet', a).logDet(); }
   /** @param {unknown} a */
-  detSign(a) { return of(this, 'detSign', a).detSign(); }
+  detSign(a) { return matrix(this, 'detSign', a).detSign(); }
   /** @param {unknown} a */
-  lowerLU(a) { return of(this, 'lowerLU', a).lowerLU(); }
+  lowerLU(a) { return matrix(this, 'lowerLU', a).lowerLU(); }
   /** @param {unknown} a */
-  upperLU(a) { return of(this, 'upperLU', a).upperLU(); }
+  upperLU(a) { return matrix(this, 'upperLU', a).upperLU(); }
   /** @param {unknown} a */
-  permutedLU(a) { return of(this, 'permutedLU', a).permutedLU(); }
+  permutedLU(a) { return matrix(this, 'permutedLU', a).permutedLU(); }
   /** @param {unknown} a */
-  cholesky(a) { return of(this, 'cholesky', a).cholesky(); }
+  cholesky(a) { return matrix(this, 'cholesky', a).cholesky(); }
   /** @param {unknown} a @param {unknown} b */
-  solveLower(a, b) { return of(this, 'solveLower', a).solveLower(b); }
+  solveLower(a, b) { return matrix(this, 'solveLower', a).solveLower(b); }
   /** @param {unknown} a @param {unknown} b */
-  solveUpper(a, b) { return of(this, 'solveUpper', a).solveUpper(b); }
+  solveUpper(a, b) { return matrix(this, 'solveUpper', a).solveUpper(b); }
   /** @param {unknown} a @param {unknown} b */
-  solveStack(a, b) { return of(this, 'solveStack', a).solveStack(b); }
+  solveStack(a, b) { return matrix(this, 'solveStack', a).solveStack(b); }
   /** @param {unknown} a */
-  qFactor(a) { return of(this, 'qFactor', a).qFactor(); }
+  qFactor(a) { return matrix(this, 'qFactor', a).qFactor(); }
   /** @param {unknown} a */
-  rFactor(a) { return of(this, 'rFactor', a).rFactor(); }
+  rFactor(a) { return matrix(this, 'rFactor', a).rFactor(); }
   /** @param {unknown} a @param {unknown} b */
-  lstsq(a, b) { return of(this, 'lstsq', a).lstsq(b); }
+  lstsq(a, b) { return matrix(this, 'lstsq', a).lstsq(b); }
   /** @param {unknown} a */
-  eigenvalues(a) { return of(this, 'eigenvalues', a).eigenvalues(); }
+  eigenvalues(a) { return matrix(this, 'eigenvalues', a).eigenvalues(); }
   /** @param {unknown} a */
-  eigenvectors(a) { return of(this, 'eigenvectors', a).eigenvectors(); }
+  eigenvectors(a) { return matrix(this, 'eigenvectors', a).eigenvectors(); }
   /** @param {unknown} a */
-  singularValues(a) { return of(this, 'singularValues', a).singularValues(); }
+  singularValues(a) { return matrix(this, 'singularValues', a).singularValues(); }
   /** @param {unknown} a */
-  leftVectors(a) { return of(this, 'leftVectors', a).leftVectors(); }
+  leftVectors(a) { return matrix(this, 'leftVectors', a).leftVectors(); }
   /** @param {unknown} a */
-  rightVectors(a) { return of(this, 'rightVectors', a).rightVectors(); }
+  rightVectors(a) { return matrix(this, 'rightVectors', a).rightVectors(); }
   /** @param {unknown} a @param {unknown} tolerance */
-  pinv(a, tolerance) { return of(this, 'pinv', a).pinv(tolerance); }
+  pinv(a, tolerance) { return matrix(this, 'pinv', a).pinv(tolerance); }
   /** @param {unknown} a @param {unknown} tolerance */
-  rank(a, tolerance) { return of(this, 'rank', a).rank(tolerance); }
+  rank(a, tolerance) { return matrix(this, 'rank', a).rank(tolerance); }
   /** @param {unknown} a */
-  cond(a) { return of(this, 'cond', a).cond(); }
+  cond(a) { return matrix(this, 'cond', a).cond(); }
   /** @param {unknown} a @param {unknown} k */
-  matrixPower(a, k) { return of(this, 'matrixPower', a).matrixPower(k); }
+  matrixPower(a, k) { return matrix(this, 'matrixPower', a).matrixPower(k); }
   /** @param {unknown} rows @param {unknown} cols @param {unknown} seed @param {unknown} stream @param {unknown} options */
   randomBits(rows, cols, seed, stream, options) { return made(this, 'randomBits', Shaping.RandomBits, [], [rows, cols, seed, stream], options, (rows, cols, _seed, _stream) => [rows, cols]); }
   /** @param {unknown} rows @param {unknown} cols @param {unknown} low @param {unknown} high @param {unknown} seed @param {unknown} stream @param {unknown} options */
@@ -742,55 +753,55 @@ export const functions = ({of, binary, power, ternary, made}) => class {
   /** @param {unknown} n @param {unknown} seed @param {unknown} stream @param {unknown} options */
   permutation(n, seed, stream, options) { return made(this, 'permutation', Shaping.Permutation, [], [n, seed, stream], options, (n, _seed, _stream) => [1, n]); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} b */
-  putRows(a, rows, b) { return of(this, 'putRows', a).putRows(rows, b); }
+  putRows(a, rows, b) { return matrix(this, 'putRows', a).putRows(rows, b); }
   /** @param {unknown} a @param {unknown} cols @param {unknown} b */
-  putCols(a, cols, b) { return of(this, 'putCols', a).putCols(cols, b); }
+  putCols(a, cols, b) { return matrix(this, 'putCols', a).putCols(cols, b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} b */
-  addToRows(a, rows, b) { return of(this, 'addToRows', a).addToRows(rows, b); }
+  addToRows(a, rows, b) { return matrix(this, 'addToRows', a).addToRows(rows, b); }
   /** @param {unknown} a @param {unknown} cols @param {unknown} b */
-  addToCols(a, cols, b) { return of(this, 'addToCols', a).addToCols(cols, b); }
+  addToCols(a, cols, b) { return matrix(this, 'addToCols', a).addToCols(cols, b); }
   /** @param {unknown} a @param {unknown} d @param {unknown} k */
-  putDiag(a, d, k) { return of(this, 'putDiag', a).putDiag(d, k); }
+  putDiag(a, d, k) { return matrix(this, 'putDiag', a).putDiag(d, k); }
   /** @param {unknown} a @param {unknown} b */
-  dotRows(a, b) { return of(this, 'dotRows', a).dotRows(b); }
+  dotRows(a, b) { return matrix(this, 'dotRows', a).dotRows(b); }
   /** @param {unknown} a @param {unknown} b */
-  dotCols(a, b) { return of(this, 'dotCols', a).dotCols(b); }
+  dotCols(a, b) { return matrix(this, 'dotCols', a).dotCols(b); }
   /** @param {unknown} a @param {unknown} b @param {unknown} count */
-  mulStack(a, b, count) { return of(this, 'mulStack', a).mulStack(b, count); }
+  mulStack(a, b, count) { return matrix(this, 'mulStack', a).mulStack(b, count); }
   /** @param {unknown} a @param {unknown} bins @param {unknown} low @param {unknown} high */
-  histogram(a, bins, low, high) { return of(this, 'histogram', a).histogram(bins, low, high); }
+  histogram(a, bins, low, high) { return matrix(this, 'histogram', a).histogram(bins, low, high); }
   /** @param {unknown} a @param {unknown} classes */
-  bincount(a, classes) { return of(this, 'bincount', a).bincount(classes); }
+  bincount(a, classes) { return matrix(this, 'bincount', a).bincount(classes); }
   /** @param {unknown} a @param {unknown} b */
-  searchSorted(a, b) { return of(this, 'searchSorted', a).searchSorted(b); }
+  searchSorted(a, b) { return matrix(this, 'searchSorted', a).searchSorted(b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  putElements(a, rows, cols, b) { return of(this, 'putElements', a).putElements(rows, cols, b); }
+  putElements(a, rows, cols, b) { return matrix(this, 'putElements', a).putElements(rows, cols, b); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  addToElements(a, rows, cols, b) { return of(this, 'addToElements', a).addToElements(rows, cols, b); }
+  addToElements(a, rows, cols, b) { return matrix(this, 'addToElements', a).addToElements(rows, cols, b); }
   /** @param {unknown} a @param {unknown} count */
-  transposeStack(a, count) { return of(this, 'transposeStack', a).transposeStack(count); }
+  transposeStack(a, count) { return matrix(this, 'transposeStack', a).transposeStack(count); }
   /** @param {unknown} a */
-  symmetricLower(a) { return of(this, 'symmetricLower', a).symmetricLower(); }
+  symmetricLower(a) { return matrix(this, 'symmetricLower', a).symmetricLower(); }
   /** @param {unknown} a */
-  symmetricUpper(a) { return of(this, 'symmetricUpper', a).symmetricUpper(); }
+  symmetricUpper(a) { return matrix(this, 'symmetricUpper', a).symmetricUpper(); }
   /** @param {unknown} a */
-  countUnique(a) { return of(this, 'countUnique', a).countUnique(); }
+  countUnique(a) { return matrix(this, 'countUnique', a).countUnique(); }
   /** @param {unknown} a @param {unknown} k */
-  unique(a, k) { return of(this, 'unique', a).unique(k); }
+  unique(a, k) { return matrix(this, 'unique', a).unique(k); }
   /** @param {unknown} a @param {unknown} k */
-  uniqueCounts(a, k) { return of(this, 'uniqueCounts', a).uniqueCounts(k); }
+  uniqueCounts(a, k) { return matrix(this, 'uniqueCounts', a).uniqueCounts(k); }
   /** @param {unknown} a @param {unknown} b */
-  complex(a, b) { return of(this, 'complex', a).complex(b); }
+  complex(a, b) { return matrix(this, 'complex', a).complex(b); }
   /** @param {unknown} a */
-  real(a) { return of(this, 'real', a).real(); }
+  real(a) { return matrix(this, 'real', a).real(); }
   /** @param {unknown} a */
-  imag(a) { return of(this, 'imag', a).imag(); }
+  imag(a) { return matrix(this, 'imag', a).imag(); }
   /** @param {unknown} a */
-  angle(a) { return of(this, 'angle', a).angle(); }
+  angle(a) { return matrix(this, 'angle', a).angle(); }
   /** @param {unknown} a */
-  conj(a) { return of(this, 'conj', a).conj(); }
+  conj(a) { return matrix(this, 'conj', a).conj(); }
   /** @param {unknown} a */
-  conjTranspose(a) { return of(this, 'conjTranspose', a).conjTranspose(); }
+  conjTranspose(a) { return matrix(this, 'conjTranspose', a).conjTranspose(); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

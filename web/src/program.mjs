@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {failure} from './errors.mjs';
-import {MAX_VALUES, Op} from './protocol.mjs';
+import {MAX_VALUES} from './protocol.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 
@@ -75,7 +75,7 @@ export class Program {
     if (node.memory) {
       m.put(node.memory.use(this.#where));
       this.external ||= node.memory.hosted;
-    } else if (node.op === Op.Shape && args && numbers) {
+    } else if (args && numbers) { // Op.Shape, Op.Tensor, Op.Layer
       m.put(numbers[0]);
       m.put(args.length);
       for (const arg of args) m.put(arg.value);

@@ -13,7 +13,7 @@ export const Command = Object.freeze({
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseRead: 27, SparseTouch: 28,
   Load: 29, Save: 30, Pass: 31, Take: 32, ArrayRead: 33, ArrayMatrix: 34, Reopen: 35,
-  Cancel: 37, Explain: 38,
+  Cancel: 37, Explain: 38, Layer: 39,
 
   Open: 64, CloseOpened: 65, Compute: 66, Fetch: 67, Evict: 68, Stats: 69, Report: 70, Traffic: 71,
   Array: 72, Get: 73, Set: 74, Dirty: 75, CloseArray: 76,
@@ -37,7 +37,7 @@ export const FileFlag = Object.freeze({Strict: 1, LastWins: 2, Scan: 4});
 /** Instructions of an expression. */
 export const Op = Object.freeze({
   Leaf: 1, Scalar: 2, Fill: 3, Transpose: 4, Slice: 5, Reshape: 6, Cast: 7, MatMul: 8, Call: 9, Reduce: 10,
-  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, Shape: 20, With: 21, ...ElementWise,
+  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, Shape: 20, With: 21, Tensor: 22, Layer: 23, ...ElementWise,
 });
 
 /** What a reduction is along. */

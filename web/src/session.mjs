@@ -249,6 +249,30 @@ export class Session extends Connection {
     this.send(Command.Close, [0, next.handle]);
   }
 
+  /**
+   * Sends an operation of package nn that has state: see stateful.go of package bridge.
+   * @param {string} where @param {number} kind @param {Node[]} leaves of the matrices that it makes @param {number} optimiser its handle, or 0
+   * @param {(Memory | null)[]} targets that are written to @param {Node[]} values @param {number[]} numbers words
+   */
+  layer(where, kind, leaves, optimiser, targets, values, numbers) {
+    this.check();
+    const program = new Program(this.message, where), filled = (/** @type {number[]} */ list, /** @type {number} */ n) => [...list, ...Array(n - list.length).fill(0)];
+    const to = targets.map((target) => target ? target.use(where) : 0), handles = leaves.map(() => this.handles.take());
+    const words = [kind, ...filled(optimiser ? [optimiser] : handles, 3), ...filled(to, 3), 0, 0, 0, ...filled(numbers, 6)], first = this.message.at + 8;
+    try {
+      this.message.compose(Command.Layer, words, () => values.forEach((node, i) => this.message.set(first + i, program.encode(node))));
+    } catch (error) {
+      for (const handle of handles) this.handles.give(handle);
+      throw error;
+    }
+    leaves.forEach((leaf, i) => {
+      const memory = /** @type {Memory} */ (leaf.memory);
+      memory.open(handles[i]);
+      this.watch(leaf, memory);
+    });
+    this.#evaluated(program, {hosted: targets.some((target) => target?.hosted)});
+  }
+
   // Sparse matrices.
 
   // form is the format, rows and columns.

@@ -21,6 +21,12 @@ const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | '
 const paramsDeclared: Methods<api.Params> & Pick<api.Params, 'size' | 'names'> = paramsMade;
 const paramDeclared: Methods<api.Param> & Pick<api.Param, 'name' | 'dtype' | 'shape' | 'nbytes' | 'closed'> = paramMade;
 const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;
+declare const tensorMade: made.Tensor, nnMade: made.NN, optimiserMade: made.Optimiser, normMade: made.BatchNorm, statisticsMade: made.BatchStatistics, quantisedMade: made.Quantised;
+const tensorDeclared: Methods<api.Tensor> & Pick<api.Tensor, 'shape' | 'ndim' | 'size'> = tensorMade;
+const nnDeclared: Methods<api.NN> = nnMade, optimiserDeclared: Methods<api.Optimiser> & Pick<api.Optimiser, 'closed'> = optimiserMade;
+const normDeclared: Methods<api.BatchNorm> = normMade, statisticsDeclared: Methods<api.BatchStatistics> = statisticsMade;
+const quantisedDeclared: Methods<api.Quantised> & Pick<api.Quantised, 'rows' | 'cols' | 'bits'> = quantisedMade;
+void [tensorDeclared, nnDeclared, optimiserDeclared, normDeclared, statisticsDeclared, quantisedDeclared];
 declare const cruncherMade: made.Cruncher, batchMade: made.CruncherBatch, arrayMade: made.CruncherArray, scalarMade: made.CruncherScalar;
 const cruncherDeclared: Methods<api.Cruncher> & Pick<api.Cruncher, 'kernels' | 'devices' | 'closed' | 'last'> = cruncherMade;
 const batchDeclared: Methods<api.CruncherBatch> & Pick<api.CruncherBatch, 'reached' | 'remaining'> = batchMade;

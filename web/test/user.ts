@@ -3,7 +3,7 @@
 // Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
 
 import { SubletError, init } from 'sublet';
-import type { Cruncher, CruncherArray, Elements, Matrix, ParamInfo, Sparse, View } from 'sublet';
+import type { Cruncher, CruncherArray, Elements, Expr, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ power: 'high-performance', fallback: false });
@@ -52,6 +52,16 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   const file: Blob = await gpu.saveParams(params);
   await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
   for (const [name, param] of params) await gpu.saveParams(new Map([[name, param]]), { type: 'stream' }).then((stream) => stream.cancel());
+  using t: Tensor = gpu.tensor(typedArray, [2, 3, 4, 4]);
+  const centred: Tensor = gpu.where(t.greater(0), t, 0).sub(t.mean({ axis: [0, 2, 3], keepDims: true })).slice(0, [1, 3], null);
+  const y: Tensor = gpu.nn.conv2d(t, gpu.tensor(typedArray, [5, 3, 2, 2]), null, { pad: 1 });
+  const plain: Expr = gpu.nn.maxPool(c, { channels: 1, height: 2, width: 2, kernel: 2 });
+  using adam: Optimiser = gpu.nn.adam({ rate: 0.1 });
+  adam.step(d, gpu.nn.mseGrad(d, c));
+  const dx: Tensor = gpu.nn.batchNorm().backward(y, y, a, gpu.nn.batchNorm().train(y, a, a)).dx;
+  void [centred.softmax({ axis: 1 }).expr(), plain, dx];
+  // @ts-expect-error there is no such option
+  gpu.nn.conv2d(t, t, null, { padding: 1 });
   // @ts-expect-error numbers are no memory
   gpu.wrapSparse(1, 1, { format: 'csc', values: [1], indices: [0], offsets: [0, 1] });
   // @ts-expect-error there are no such elements

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
-import type { Values } from "./elements.js";
+import type { DType, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
+import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
+import type { Tensor, TensorOperand } from "./tensor.js";
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -131,6 +133,14 @@ export class Gpu {
   fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
 
   /**
+   * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
+   * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
+   */
+  tensor(from: Values | Expr | Tensor, shape: readonly number[], options?: { readonly dtype?: DType }): Tensor;
+  /** Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients. */
+  readonly nn: NN;
+
+  /**
    * Makes a sparse matrix with a copy of its parts, which are checked: missing ones are `ErrNil`, too few or too many
    * `ErrShort` and `ErrShape`, indices beyond the dimensions `ErrIndex`, and what does not increase as it should `ErrSparse`.
    */
@@ -171,8 +181,10 @@ export class Gpu {
    */
   fn(wgsl: string): Fn;
   apply(fn: Fn, ...args: Operand[]): Expr;
+  apply(fn: Fn, ...args: TensorOperand[]): Tensor;
 
   transpose(a: Expr): Expr;
+  transpose(a: Tensor): Tensor;
 
   /**
    * Makes a {@link Cruncher}: kernels of yours, run on several devices at once as if these were one. The source has functions

@@ -4,6 +4,7 @@ import type { DType, Elements, Order, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
+import type { Tensor } from "./tensor.js";
 
 /** What calls that wait for the GPU take. */
 export interface WaitOptions {
@@ -98,6 +99,9 @@ export class Expr {
   col(j: number): Expr;
   /** The same elements, row by row, in another shape. Of a matrix without gaps it is a view. */
   reshape(rows: number, cols: number): Expr;
+  /** The same elements, row by row, as an array of that shape; see {@link Gpu.tensor}. */
+  tensor(...shape: number[]): Tensor;
+  tensor(shape: readonly number[]): Tensor;
 
   /** Queues the computation and returns the result in memory of its own. */
   eval(): Matrix;

@@ -4,12 +4,14 @@
 
 import type { DType } from "./elements.js";
 import type { Expr, NormaliseOptions, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
+import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
 /**
- * The operations of an expression, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers. Comparisons
- * and logic yield 1 and 0 in the operands' element type; any number but 0 is true.
+ * The operations of expressions and tensors, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers.
+ * Comparisons and logic yield 1 and 0 in the operands' element type; any number but 0 is true. The parameters have the names of what they
+ * are for expressions; of tensors they are {@link Tensor}, {@link TensorOperand}, {@link TensorReduceOptions} and so on.
  */
-export interface ExprOperations {
+export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions> {
   /** -a. NumPy's negative. */
   neg(): Expr;
   /** The absolute value. */
@@ -332,6 +334,16 @@ export interface ExprOperations {
   cumSum(options?: ReduceOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(options?: ReduceOptions): Expr;
+  /** exp(a) divided by its sum, row by row, computed without overflow. */
+  softmax(options?: NormaliseOptions): Expr;
+  /** The logarithm of Softmax. */
+  logSoftmax(options?: NormaliseOptions): Expr;
+  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
+  hardmax(options?: NormaliseOptions): Expr;
+}
+
+/** The operations of an expression. */
+export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions> {
   /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
   diag(k?: number): Expr;
   /** The diagonal k of a as a row, the main one for 0. */
@@ -511,352 +523,484 @@ export interface ExprOperations {
   conj(): Expr;
   /** The transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too. */
   conjTranspose(): Expr;
-  /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(options?: NormaliseOptions): Expr;
-  /** The logarithm of Softmax. */
-  logSoftmax(options?: NormaliseOptions): Expr;
-  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
-  hardmax(options?: NormaliseOptions): Expr;
 }
 
-/** The operations as functions. Where either operand may be a number, one of them must be none. */
+/**
+ * The operations as functions. Where either operand may be a number, one of them must be none. Those that tensors have as well return
+ * a tensor where an operand is one.
+ */
 export interface GpuOperations {
   /** -a. NumPy's negative. */
   neg(a: Expr): Expr;
+  neg(a: Tensor): Tensor;
   /** The absolute value. */
   abs(a: Expr): Expr;
+  abs(a: Tensor): Tensor;
   /** -1, 0 or 1, and NaN of NaN. */
   sign(a: Expr): Expr;
+  sign(a: Tensor): Tensor;
   /** a * a, element by element. */
   square(a: Expr): Expr;
+  square(a: Tensor): Tensor;
   /** 1 / a. Within 3 ulp. */
   reciprocal(a: Expr): Expr;
+  reciprocal(a: Tensor): Tensor;
   /** Rounds down. */
   floor(a: Expr): Expr;
+  floor(a: Tensor): Tensor;
   /** Rounds up. */
   ceil(a: Expr): Expr;
+  ceil(a: Tensor): Tensor;
   /** Rounds to the nearest whole number, halves to even. */
   round(a: Expr): Expr;
+  round(a: Tensor): Tensor;
   /** Rounds towards zero. */
   trunc(a: Expr): Expr;
+  trunc(a: Tensor): Tensor;
   /** The square root. Within 3 ulp. */
   sqrt(a: Expr): Expr;
+  sqrt(a: Tensor): Tensor;
   /** e to the power a. Within 3 ulp. */
   exp(a: Expr): Expr;
+  exp(a: Tensor): Tensor;
   /** The natural logarithm. Within 3 ulp. */
   log(a: Expr): Expr;
+  log(a: Tensor): Tensor;
   /** The sine. Within 4 ulp. */
   sin(a: Expr): Expr;
+  sin(a: Tensor): Tensor;
   /** The cosine. Within 4 ulp. */
   cos(a: Expr): Expr;
+  cos(a: Tensor): Tensor;
   /** The tangent. Within 6 ulp. */
   tan(a: Expr): Expr;
+  tan(a: Tensor): Tensor;
   /** The arcsine. Within 4 ulp. NumPy's arcsin. */
   asin(a: Expr): Expr;
+  asin(a: Tensor): Tensor;
   /** The arccosine. Within 4 ulp. NumPy's arccos. */
   acos(a: Expr): Expr;
+  acos(a: Tensor): Tensor;
   /** The arctangent. Within 4 ulp. NumPy's arctan. */
   atan(a: Expr): Expr;
+  atan(a: Tensor): Tensor;
   /** The hyperbolic sine. Within 4 ulp. */
   sinh(a: Expr): Expr;
+  sinh(a: Tensor): Tensor;
   /** The hyperbolic cosine. Within 4 ulp. */
   cosh(a: Expr): Expr;
+  cosh(a: Tensor): Tensor;
   /** The hyperbolic tangent. Within 4 ulp. */
   tanh(a: Expr): Expr;
+  tanh(a: Tensor): Tensor;
   /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
   asinh(a: Expr): Expr;
+  asinh(a: Tensor): Tensor;
   /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
   acosh(a: Expr): Expr;
+  acosh(a: Tensor): Tensor;
   /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
   atanh(a: Expr): Expr;
+  atanh(a: Tensor): Tensor;
   /** 2 to the power a. Within 4 ulp. */
   exp2(a: Expr): Expr;
+  exp2(a: Tensor): Tensor;
   /** 10 to the power a. Within 4 ulp. */
   exp10(a: Expr): Expr;
+  exp10(a: Tensor): Tensor;
   /** exp(a) - 1, accurate near 0. Within 4 ulp. */
   expm1(a: Expr): Expr;
+  expm1(a: Tensor): Tensor;
   /** The logarithm to base 2. Within 4 ulp. */
   log2(a: Expr): Expr;
+  log2(a: Tensor): Tensor;
   /** The logarithm to base 10. Within 4 ulp. */
   log10(a: Expr): Expr;
+  log10(a: Tensor): Tensor;
   /** Log(1 + a), accurate near 0. Within 4 ulp. */
   log1p(a: Expr): Expr;
+  log1p(a: Tensor): Tensor;
   /** The cube root. Within 4 ulp. */
   cbrt(a: Expr): Expr;
+  cbrt(a: Tensor): Tensor;
   /** 1 / sqrt(a). Within 4 ulp. */
   rsqrt(a: Expr): Expr;
+  rsqrt(a: Tensor): Tensor;
   /** 1 / cbrt(a). Within 8 ulp. */
   rcbrt(a: Expr): Expr;
+  rcbrt(a: Tensor): Tensor;
   /**
    * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
    * the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
    */
   lgamma(a: Expr): Expr;
+  lgamma(a: Tensor): Tensor;
   /**
    * The derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1 and
    * the square of the result. Within 16 ulp.
    */
   digamma(a: Expr): Expr;
+  digamma(a: Tensor): Tensor;
   /** The error function. Within 4 ulp. */
   erf(a: Expr): Expr;
+  erf(a: Tensor): Tensor;
   /** 1 - erf(a), accurate where that is small. Within 8 ulp. */
   erfc(a: Expr): Expr;
+  erfc(a: Tensor): Tensor;
   /** 1 / (1 + exp(-a)). Within 5 ulp. */
   sigmoid(a: Expr): Expr;
+  sigmoid(a: Tensor): Tensor;
   /** a where it is positive and 0 elsewhere. */
   relu(a: Expr): Expr;
+  relu(a: Tensor): Tensor;
   /** Log(1 + exp(a)). Within 4 ulp. */
   softplus(a: Expr): Expr;
+  softplus(a: Tensor): Tensor;
   /** a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp. */
   elu(a: Expr): Expr;
+  elu(a: Tensor): Tensor;
   /**
    * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
    * 32 ulp.
    */
   gelu(a: Expr): Expr;
+  gelu(a: Tensor): Tensor;
   /** a / (1 + exp(-a)). Within 4 ulp. */
   silu(a: Expr): Expr;
+  silu(a: Tensor): Tensor;
   /** Log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp. */
   clippedLog(a: Expr): Expr;
+  clippedLog(a: Tensor): Tensor;
   /** Sqrt(max(a, 0)). Within 3 ulp. */
   clippedSqrt(a: Expr): Expr;
+  clippedSqrt(a: Tensor): Tensor;
   /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedRecip(a: Expr): Expr;
+  clippedRecip(a: Tensor): Tensor;
   /** 1 / a, and 0 where a is 0. Within 3 ulp. */
   recipOrZero(a: Expr): Expr;
+  recipOrZero(a: Tensor): Tensor;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(a: Expr): Expr;
+  logicalNot(a: Tensor): Tensor;
   /** 1 where a is NaN. NumPy's isnan. */
   isNaN(a: Expr): Expr;
+  isNaN(a: Tensor): Tensor;
   /** 1 where a is infinite. NumPy's isinf. */
   isInf(a: Expr): Expr;
+  isInf(a: Tensor): Tensor;
   /** 1 where a is a number, and not infinite. NumPy's isfinite. */
   isFinite(a: Expr): Expr;
+  isFinite(a: Tensor): Tensor;
   /** Has all bits turned over. NumPy's bitwise_not. */
   bitwiseNot(a: Expr): Expr;
+  bitwiseNot(a: Tensor): Tensor;
   /** a + b. */
   add(a: Operand, b: Operand): Expr;
+  add(a: TensorOperand, b: TensorOperand): Tensor;
   /** a - b. NumPy's subtract. */
   sub(a: Operand, b: Operand): Expr;
+  sub(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise product of a and b. NumPy's multiply. */
   mul(a: Operand, b: Operand): Expr;
+  mul(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
   div(a: Operand, b: Operand): Expr;
+  div(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
    * but for those of 1 and -1. Within 4 ulp. NumPy's power.
    */
   pow(a: Operand, b: Operand): Expr;
+  pow(a: TensorOperand, b: TensorOperand): Tensor;
   /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
   hypot(a: Operand, b: Operand): Expr;
+  hypot(a: TensorOperand, b: TensorOperand): Tensor;
   /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
   atan2(a: Operand, b: Operand): Expr;
+  atan2(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
    * ulp. NumPy's logaddexp.
    */
   logAddExp(a: Operand, b: Operand): Expr;
+  logAddExp(a: TensorOperand, b: TensorOperand): Tensor;
   /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
   fmod(a: Operand, b: Operand): Expr;
+  fmod(a: TensorOperand, b: TensorOperand): Tensor;
   /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
   mod(a: Operand, b: Operand): Expr;
+  mod(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
    * ulp. NumPy's floor_divide.
    */
   floorDiv(a: Operand, b: Operand): Expr;
+  floorDiv(a: TensorOperand, b: TensorOperand): Tensor;
   /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedDiv(a: Operand, b: Operand): Expr;
+  clippedDiv(a: TensorOperand, b: TensorOperand): Tensor;
   /** a moved towards 0 by b, and 0 where it would get beyond. */
   softThreshold(a: Operand, b: Operand): Expr;
+  softThreshold(a: TensorOperand, b: TensorOperand): Tensor;
   /** A, and 0 where its absolute value is less than b. */
   hardThreshold(a: Operand, b: Operand): Expr;
+  hardThreshold(a: TensorOperand, b: TensorOperand): Tensor;
   /** d * y * (1 - y), where y is a result of Sigmoid. */
   sigmoidGrad(d: Operand, y: Operand): Expr;
+  sigmoidGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d * (1 - y * y), where y is a result of Tanh. */
   tanhGrad(d: Operand, y: Operand): Expr;
+  tanhGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d where y is positive and 0 elsewhere, where y is a result or an argument of Relu. */
   reluGrad(d: Operand, y: Operand): Expr;
+  reluGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu. */
   eluGrad(d: Operand, y: Operand): Expr;
+  eluGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d * exp(-y), where y is a result of Log. */
   logGrad(d: Operand, y: Operand): Expr;
+  logGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d / (2 * y), where y is a result of Sqrt. */
   sqrtGrad(d: Operand, y: Operand): Expr;
+  sqrtGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** -d * y * y, where y is a result of Recip. */
   recipGrad(d: Operand, y: Operand): Expr;
+  recipGrad(d: TensorOperand, y: TensorOperand): Tensor;
   /** d * sign(a). */
   absGrad(d: Operand, a: Operand): Expr;
+  absGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d * cos(a). */
   sinGrad(d: Operand, a: Operand): Expr;
+  sinGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** -d * sin(a). */
   cosGrad(d: Operand, a: Operand): Expr;
+  cosGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d / sqrt(1 - a * a). */
   asinGrad(d: Operand, a: Operand): Expr;
+  asinGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** -d / sqrt(1 - a * a). */
   acosGrad(d: Operand, a: Operand): Expr;
+  acosGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d * cosh(a). */
   sinhGrad(d: Operand, a: Operand): Expr;
+  sinhGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d * sinh(a). */
   coshGrad(d: Operand, a: Operand): Expr;
+  coshGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d / sqrt(1 + a * a). */
   asinhGrad(d: Operand, a: Operand): Expr;
+  asinhGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d / (1 - a * a). */
   atanhGrad(d: Operand, a: Operand): Expr;
+  atanhGrad(d: TensorOperand, a: TensorOperand): Tensor;
   /** d * sigmoid(b - a): the part of b in the gradient of LogAddExp. */
   logAddExpGrad(d: Operand, a: Operand, b: Operand): Expr;
+  logAddExpGrad(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
   /** d * exp(a - b). */
   mulExpDiff(d: Operand, a: Operand, b: Operand): Expr;
+  mulExpDiff(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
   /** d * a / b. */
   mulDiv(d: Operand, a: Operand, b: Operand): Expr;
+  mulDiv(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
   /** d * b * pow(a, b - 1): the part of a in the gradient of Pow. */
   powBaseGrad(d: Operand, a: Operand, b: Operand): Expr;
+  powBaseGrad(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
   /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of Pow. y is a result of Pow. */
   powExponentGrad(d: Operand, y: Operand, a: Operand): Expr;
+  powExponentGrad(d: TensorOperand, y: TensorOperand, a: TensorOperand): Tensor;
   /** Has the bits that both have. NumPy's bitwise_and. */
   bitwiseAnd(a: Operand, b: Operand): Expr;
+  bitwiseAnd(a: TensorOperand, b: TensorOperand): Tensor;
   /** Has the bits that one has. NumPy's bitwise_or. */
   bitwiseOr(a: Operand, b: Operand): Expr;
+  bitwiseOr(a: TensorOperand, b: TensorOperand): Tensor;
   /** Has the bits that only one has. NumPy's bitwise_xor. */
   bitwiseXor(a: Operand, b: Operand): Expr;
+  bitwiseXor(a: TensorOperand, b: TensorOperand): Tensor;
   /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
   leftShift(a: Operand, b: Operand): Expr;
+  leftShift(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
    * right_shift.
    */
   rightShift(a: Operand, b: Operand): Expr;
+  rightShift(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise minimum; NaN wins. */
   minimum(a: Operand, b: Operand): Expr;
+  minimum(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise maximum; NaN wins. */
   maximum(a: Operand, b: Operand): Expr;
+  maximum(a: TensorOperand, b: TensorOperand): Tensor;
   /** The square of a - b. */
   squaredDiff(a: Operand, b: Operand): Expr;
+  squaredDiff(a: TensorOperand, b: TensorOperand): Tensor;
   /** a where b is not negative and 0 elsewhere. */
   maskNegative(a: Operand, b: Operand): Expr;
+  maskNegative(a: TensorOperand, b: TensorOperand): Tensor;
   /** a where cond is not 0 and 0 elsewhere. */
   copyIf(cond: Operand, a: Operand): Expr;
+  copyIf(cond: TensorOperand, a: TensorOperand): Tensor;
   /** a where cond is 0 and 0 elsewhere. */
   copyIfNot(cond: Operand, a: Operand): Expr;
+  copyIfNot(cond: TensorOperand, a: TensorOperand): Tensor;
   /** 1 where a == b and 0 elsewhere. */
   equal(a: Operand, b: Operand): Expr;
+  equal(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
   notEqual(a: Operand, b: Operand): Expr;
+  notEqual(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where a < b and 0 elsewhere. */
   less(a: Operand, b: Operand): Expr;
+  less(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where a <= b and 0 elsewhere. NumPy's less_equal. */
   lessEqual(a: Operand, b: Operand): Expr;
+  lessEqual(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where a > b and 0 elsewhere. */
   greater(a: Operand, b: Operand): Expr;
+  greater(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where a >= b and 0 elsewhere. NumPy's greater_equal. */
   greaterEqual(a: Operand, b: Operand): Expr;
+  greaterEqual(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where both are not 0. NumPy's logical_and. */
   logicalAnd(a: Operand, b: Operand): Expr;
+  logicalAnd(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where one is not 0. NumPy's logical_or. */
   logicalOr(a: Operand, b: Operand): Expr;
+  logicalOr(a: TensorOperand, b: TensorOperand): Tensor;
   /** 1 where just one is not 0. NumPy's logical_xor. */
   logicalXor(a: Operand, b: Operand): Expr;
+  logicalXor(a: TensorOperand, b: TensorOperand): Tensor;
   /** Takes a where cond is not 0, and b elsewhere. */
   where(cond: Operand, a: Operand, b: Operand): Expr;
+  where(cond: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
   /** c where a == b and 0 elsewhere. */
   copyIfEqual(a: Operand, b: Operand, c: Operand): Expr;
+  copyIfEqual(a: TensorOperand, b: TensorOperand, c: TensorOperand): Tensor;
   /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(a: Expr, low: Operand, high: Operand): Expr;
+  clamp(a: Tensor, low: TensorOperand, high: TensorOperand): Tensor;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
   matmul(a: Expr, b: Expr): Expr;
+  matmul(a: Tensor, b: Tensor): Tensor;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
    * the same kernel. Of nothing it is 0.
    */
   sum(a: Expr, options?: ReduceOptions): Expr;
+  sum(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The maximum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is minus infinity or the
    * type's smallest value.
    */
   max(a: Expr, options?: ReduceOptions): Expr;
+  max(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The minimum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is infinity or the type's
    * largest value.
    */
   min(a: Expr, options?: ReduceOptions): Expr;
+  min(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1. */
   prod(a: Expr, options?: ReduceOptions): Expr;
+  prod(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
   mean(a: Expr, options?: ReduceOptions): Expr;
+  mean(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
    * summed and divided by their number, less ddof where that is given: 1 for a sample.
    */
   var(a: Expr, options?: SpreadOptions): Expr;
+  var(a: Tensor, options?: TensorSpreadOptions): Tensor;
   /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
   std(a: Expr, options?: SpreadOptions): Expr;
+  std(a: Tensor, options?: TensorSpreadOptions): Tensor;
   /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
   norm1(a: Expr, options?: ReduceOptions): Expr;
+  norm1(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
   norm2(a: Expr, options?: ReduceOptions): Expr;
+  norm2(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
   normInf(a: Expr, options?: ReduceOptions): Expr;
+  normInf(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
    * the power 1/p; p may be an infinity.
    */
   normP(a: Expr, p: number, options?: ReduceOptions): Expr;
+  normP(a: Tensor, p: number, options?: TensorReduceOptions): Tensor;
   /**
    * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
    * overflow. Of nothing it is minus infinity.
    */
   logSumExp(a: Expr, options?: ReduceOptions): Expr;
+  logSumExp(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
    * NumPy's count_nonzero.
    */
   countNonzero(a: Expr, options?: ReduceOptions): Expr;
+  countNonzero(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 0.
    */
   any(a: Expr, options?: ReduceOptions): Expr;
+  any(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 1.
    */
   all(a: Expr, options?: ReduceOptions): Expr;
+  all(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
    */
   argMax(a: Expr, options?: ReduceOptions): Expr;
+  argMax(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
    */
   argMin(a: Expr, options?: ReduceOptions): Expr;
+  argMin(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The sum of the diagonal. */
   trace(a: Expr, options?: ReduceOptions): Expr;
+  trace(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
    * order.
    */
   sort(a: Expr, options?: ReduceOptions): Expr;
+  sort(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
    * equal elements keep their order. NumPy's argsort.
    */
   argSort(a: Expr, options?: ReduceOptions): Expr;
+  argSort(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
    */
   topK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  topK(a: Tensor, k: number, options?: TensorReduceOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
    * the largest, and of equal elements the first one comes first.
    */
   argTopK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  argTopK(a: Tensor, k: number, options?: TensorReduceOptions): Tensor;
   /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
   cumSum(a: Expr, options?: ReduceOptions): Expr;
+  cumSum(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(a: Expr, options?: ReduceOptions): Expr;
+  cumProd(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
   arange(start: number, stop?: number, step?: number, options?: { dtype?: DType }): Expr;
   /** a row of count numbers at equal distances, from start to stop, which are exact. */
@@ -1098,8 +1242,11 @@ export interface GpuOperations {
   conjTranspose(a: Expr): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
+  softmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
   /** The logarithm of Softmax. */
   logSoftmax(a: Expr, options?: NormaliseOptions): Expr;
+  logSoftmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
   /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
   hardmax(a: Expr, options?: NormaliseOptions): Expr;
+  hardmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
 }

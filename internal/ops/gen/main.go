@@ -13,6 +13,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -57,6 +58,7 @@ func main() {
 func generate(root string) (map[string][]byte, error) {
 	all, err := template.New("").Delims("<<", ">>").Funcs(template.FuncMap{
 		"lower": strings.ToLower, "names": names, "jsparams": jsparams, "wrap": wrap, "comment": comment, "jsdoc": jsdoc, "places": places,
+		"tensors": tensors,
 	}).ParseFS(templates, "templates/*")
 	if err != nil {
 		return nil, err
@@ -137,6 +139,18 @@ func wrap(text string, width int) []string {
 // places quotes a text of WGSL, with the operands as places to be filled.
 func places(text string) string {
 	return fmt.Sprintf("%q", strings.NewReplacer("X", "$0", "Y", "$1", "Z", "$2").Replace(text))
+}
+
+var matrixTypes = regexp.MustCompile(`: Expr\b|\b(Operand|(Reduce|Normalise|Spread)Options)\b`)
+
+// tensors are the parameters of a function in JavaScript for tensors.
+func tensors(params string) string {
+	return matrixTypes.ReplaceAllStringFunc(params, func(name string) string {
+		if name == ": Expr" {
+			return ": Tensor"
+		}
+		return "Tensor" + name
+	})
 }
 
 // table is what templates are given.

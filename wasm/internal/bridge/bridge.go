@@ -10,6 +10,9 @@
 // error, for whoever was quick to use it, and the old one has the matrix, as it was. The page hears of it and goes on with
 // the right one.
 //
+// Tensors and the layers of package nn are instructions as well ([OpTensor], [OpLayer]). What of package nn has state, optimisers and the
+// training of batch normalisation, is a command of its own ([page.CmdLayer]).
+//
 // Parameter dictionaries are loaded and saved by goroutines of their own, to which the page passes memory piece by piece
 // ([page.CmdPass]). A file is a handle as well: to close it is to give it up.
 package bridge
@@ -179,6 +182,8 @@ var commands = []page.Spec[*Bridge]{
 	page.CmdArrayMatrix: {Run: (*Bridge).arrayMatrix, Words: 5, Flags: page.Fills},
 
 	page.CmdReopen: {Run: (*Bridge).reopen, Words: 2, Flags: page.Ticket},
+
+	page.CmdLayer: {Run: (*Bridge).layer, Words: 16, Flags: page.More},
 
 	page.CmdExplain: {Run: (*Bridge).explain, Words: 1, Flags: page.More | page.Ticket},
 }

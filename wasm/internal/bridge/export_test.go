@@ -20,6 +20,7 @@ func OpNumbers() map[string]int {
 		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax), "Hardmax": int(OpHardmax),
 		"Sort": int(OpSort), "ArgSort": int(OpArgSort), "TopK": int(OpTopK), "ArgTopK": int(OpArgTopK),
 		"CumSum": int(OpCumSum), "CumProd": int(OpCumProd), "Shape": int(OpShape), "With": int(OpWith),
+		"Tensor": int(OpTensor), "Layer": int(OpLayer),
 	}
 }
 

@@ -81,6 +81,15 @@ func TestMalformedMessages(t *testing.T) {
 		"no shaping":             eval(leaf(1), instruction(bridge.OpShape, f32, none, 0)),
 		"shaping of too few":     eval(leaf(1), instruction(bridge.OpShape, f32, 11, none, 0)),
 		"half a number":          eval(leaf(1), instruction(bridge.OpShape, f32, 11, 1, 0, 0, 0x40000000, 1)),
+		"no tensor":              eval(leaf(1), instruction(bridge.OpTensor, f32, none, 1, 0, 1, 4)),
+		"a tensor of nothing":    eval(leaf(1), instruction(bridge.OpTensor, f32, 0, 0)),
+		"a shape without sizes":  eval(leaf(1), instruction(bridge.OpTensor, f32, 0, 1, 0, math.MaxUint32)),
+		"no layer":               eval(leaf(1), layerOf(none, []uint32{0})),
+		"a layer of nothing":     eval(leaf(1), layerOf(0, nil)),
+		"a layer's half number":  eval(leaf(1), instruction(bridge.OpLayer, f32, 14, 2, 0, 0, 1)),
+		"no training":            training(none, [3]uint32{9}, [3]uint32{}, [3]uint32{}, [6]uint32{}, leaf(1)),
+		"training of nothing":    training(0, [3]uint32{9}, [3]uint32{}, [3]uint32{}, [6]uint32{}),
+		"assign by training":     training(0, [3]uint32{1}, [3]uint32{1}, [3]uint32{}, [6]uint32{}, leaf(1)),
 		"no function":            eval(leaf(1), instruction(bridge.OpCall, f32, none, 0)),
 		"call without operands":  eval(leaf(1), instruction(bridge.OpCall, f32, none)),
 		"element type":           eval(leaf(1), instruction(bridge.OpCast, 10, 0)),
@@ -148,6 +157,10 @@ func FuzzMessage(f *testing.F) {
 	add(command(page.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
 	add(join(command(page.CmdLoad, 1, 4, 0, none32, none32, none32, none32), command(page.CmdPass, 2, 4, 1, 16), command(page.CmdTake, 3, 4, 5))...)
 	add(join(command(page.CmdSave, 1, 4, 2, 0, 0), command(page.CmdPass, 2, 4, 1, 64), command(page.CmdPass, 3, 4, 1, 0))...)
+	add(command(page.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpTensor, f32, 0, 1, 0, 2, 2, 2, 1, 0))...)...)
+	add(command(page.CmdEval, join([]uint32{2}, leaf(1), layerOf(14, []uint32{0, 0}, 0.5))...)...)
+	add(training(4, [3]uint32{2}, [3]uint32{1}, [3]uint32{}, [6]uint32{}, leaf(1))...)
+	add(training(7, [3]uint32{2, 3, 4}, [3]uint32{1}, [3]uint32{}, [6]uint32{1}, leaf(1))...)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<12 {
 			return

@@ -49,11 +49,21 @@ func (m *mutator) expression(most int) (words []uint32) {
 			instruction(bridge.OpHardmax, t, x, m.pick(0, 1, 2)),
 			instruction(bridge.OpArgSort, t, x, m.pick(0, 1, 2)),
 			instruction(bridge.OpTopK, t, x, m.pick(1, 2), size()),
+			instruction(bridge.OpTensor, t, m.Uint32N(2), 1, x, 2, size(), size(), m.Uint32N(2), m.Uint32N(2), m.Uint32N(2), size()),
+			instruction(bridge.OpTensor, t, m.pick(3, 4), 2, x, y, 2, size(), size(), 2, size(), size(), 32+m.Uint32N(110)),
+			layerOf(m.Uint32N(19), []uint32{x, y}[:1+m.IntN(2)], []float64{1, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1}[:m.pick(0, 1, 13, 14, 15)]...),
 			instruction(bridge.Op(32+m.IntN(80)), t, x),
 			instruction(bridge.Op(32+m.IntN(80)), t, x, y),
-		}[m.IntN(17)]...)
+		}[m.IntN(20)]...)
 	}
 	return words
+}
+
+// training is a command of package nn without its expression: what it makes has the handles 60 to 62.
+func (m *mutator) training() []uint32 {
+	made, targets := [3]uint32{60, 61, 62}, [3]uint32{m.pick(2, 2, 3), m.pick(0, 2), m.pick(0, 2)}
+	values, numbers := [3]uint32{0, m.Uint32N(3), m.Uint32N(3)}, [6]uint32{m.pick(0, 1, 8), m.pick(0, 0x3f000000), 0, 0, 0, m.Uint32()}
+	return training(m.Uint32N(9), made, targets, values, numbers)[1:]
 }
 
 // value is the number of an earlier value.
@@ -111,7 +121,13 @@ func TestMutatedPrograms(t *testing.T) {
 		into := r.page.put(make([]byte, 64))
 		var err error
 		grows := false
-		switch m.IntN(5) {
+		switch m.IntN(6) {
+		case 3:
+			r.post(command(page.CmdLayer, append(m.training(), x...)...))
+			for h := uint32(60); h < 63; h++ {
+				r.post(command(page.CmdClose, 0, h))
+			}
+			err = r.ask(page.CmdWait)
 		case 0:
 			r.post(command(page.CmdEval, append([]uint32{50}, x...)...), command(page.CmdClose, 0, 50))
 			err = r.ask(page.CmdWait)

@@ -112,8 +112,8 @@ func (b *Bridge) readArray(a []uint32) {
 	b.read(a[0], buf, 0, buf.Size(), object, a[3], nil)
 }
 
-// tensor is what a save writes: a part of a buffer, of which it has a share, or memory of the page's.
-type tensor struct {
+// savedArray is what a save writes: a part of a buffer, of which it has a share, or memory of the page's.
+type savedArray struct {
 	buf    *buffer.Buffer
 	at     int
 	object any
@@ -126,7 +126,7 @@ const (
 
 func (b *Bridge) save(a []uint32) {
 	text, list := b.Object(a[3]), a[5:]
-	tensors := make([]tensor, len(list)/savedWords)
+	tensors := make([]savedArray, len(list)/savedWords)
 	for i := range tensors {
 		if list[savedWords*i] == 0 {
 			tensors[i].object = b.Object(list[savedWords*i+1]) // in any case, so that the page forgets it
@@ -160,7 +160,7 @@ func (b *Bridge) save(a []uint32) {
 }
 
 // share takes a share of the memory of an array, or of a matrix without gaps.
-func (b *Bridge) share(t *tensor, handle uint32, typ dtype.Type) {
+func (b *Bridge) share(t *savedArray, handle uint32, typ dtype.Type) {
 	e := b.current(handle)
 	buf, ok := e.value.(*buffer.Buffer)
 	if !ok {
@@ -170,7 +170,7 @@ func (b *Bridge) share(t *tensor, handle uint32, typ dtype.Type) {
 	t.buf = buf.Share()
 }
 
-func forget(tensors []tensor) {
+func forget(tensors []savedArray) {
 	for _, t := range tensors {
 		_ = t.buf.Close()
 	}
@@ -179,7 +179,7 @@ func forget(tensors []tensor) {
 // pieceSize is how much passes through this program at a time.
 const pieceSize = 1 << 20
 
-func (f *flow) save(headers []file.Header, tensors []tensor, opts params.Options) {
+func (f *flow) save(headers []file.Header, tensors []savedArray, opts params.Options) {
 	w := page.Must(params.NewWriter(f, headers, opts))
 	mem := make([]byte, pieceSize)
 	for i, t := range tensors {

@@ -37,6 +37,8 @@ const (
 	OpCumProd                  // x axis
 	OpShape                    // shaping count x... numbers, which are float64: of the table of operations
 	OpWith                     // x y: the sparse x with the values y
+	OpTensor                   // kind count x... shapes numbers: of package tensor. A shape is the number of dimensions and their sizes
+	OpLayer                    // kind count x... numbers, which are float64: of package nn
 )
 
 // program decodes expressions.
@@ -82,6 +84,7 @@ func (p *program) push(v anyExpr) {
 const (
 	maxValues = 1 << 16
 	maxDepth  = 256
+	composed  = 24 // operations on top of each other that a tensor's or a layer's instruction may be
 )
 
 // release forgets the values, for the next command.
@@ -94,6 +97,9 @@ func (p *program) release() {
 	clear(p.args)
 	p.temps, p.values, p.depths, p.depth, p.args = p.temps[:0], p.values[:0], p.depths[:0], 0, p.args[:0]
 }
+
+// deepen counts the operations that one instruction is put together of.
+func (p *program) deepen() { p.depth += composed }
 
 func (p *program) value(i uint32) anyExpr {
 	if uint64(i) >= uint64(len(p.values)) {
@@ -179,6 +185,12 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	case OpShape:
 		number, count := p.index(), p.index()
 		return matrix.Shaped(number, t, p.some(count), p.doubles())
+	case OpTensor:
+		defer p.deepen()
+		return p.tensor()
+	case OpLayer:
+		defer p.deepen()
+		return p.layer()
 	case OpSoftmax, OpLogSoftmax, OpHardmax:
 		x := p.operand()
 		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)

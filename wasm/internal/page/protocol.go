@@ -63,6 +63,9 @@ const (
 	CmdReopen // ticket object: brings a lost device back, with object 0 or the page's next one; reports it
 
 	CmdExplain Command = 38 // ticket expr: reports how an expression is computed
+
+	// What of package nn writes to several matrices, makes several, or remembers something of them; see stateful.go of package bridge.
+	CmdLayer Command = 39 // kind [3]handle [3]target [3]value [6]number expr
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
