@@ -535,76 +535,84 @@ func textShaping(name string) int {
 		return 47
 	case "cond":
 		return 48
-	case "matrixpower", "matpow":
+	case "expm", "matexp", "matrixexp":
 		return 49
-	case "randombits":
+	case "matrixpower", "matpow":
 		return 50
-	case "uniform", "rand":
+	case "randombits":
 		return 51
-	case "normal", "randn":
+	case "uniform", "rand":
 		return 52
-	case "truncatednormal":
+	case "normal", "randn":
 		return 53
-	case "gumbel":
+	case "truncatednormal":
 		return 54
-	case "randomintegers", "randint":
+	case "gumbel":
 		return 55
-	case "randommask":
+	case "randomintegers", "randint":
 		return 56
-	case "permutation", "randperm":
+	case "randommask":
 		return 57
-	case "part":
+	case "permutation", "randperm":
 		return 58
-	case "putrows":
+	case "part":
 		return 59
-	case "putcols":
+	case "putrows":
 		return 60
-	case "addtorows":
+	case "putcols":
 		return 61
-	case "addtocols":
+	case "addtorows":
 		return 62
-	case "putdiag":
+	case "addtocols":
 		return 63
-	case "dotrows":
+	case "putdiag":
 		return 64
-	case "dotcols":
+	case "addtodiag":
 		return 65
-	case "mulstack":
+	case "put", "setblock":
 		return 66
-	case "histogram":
+	case "addto", "addblock":
 		return 67
-	case "bincount":
+	case "dotrows":
 		return 68
-	case "searchsorted":
+	case "dotcols":
 		return 69
-	case "putelements":
+	case "mulstack":
 		return 70
-	case "addtoelements":
+	case "histogram":
 		return 71
-	case "transposestack":
+	case "bincount":
 		return 72
-	case "symmetriclower":
+	case "searchsorted":
 		return 73
-	case "symmetricupper":
+	case "putelements":
 		return 74
-	case "countunique":
+	case "addtoelements":
 		return 75
-	case "unique":
+	case "transposestack":
 		return 76
-	case "uniquecounts":
+	case "symmetriclower":
 		return 77
-	case "complex":
+	case "symmetricupper":
 		return 78
-	case "real":
+	case "countunique":
 		return 79
-	case "imag":
+	case "unique":
 		return 80
-	case "angle", "arg":
+	case "uniquecounts":
 		return 81
-	case "conj":
+	case "complex":
 		return 82
-	case "conjtranspose", "h":
+	case "real":
 		return 83
+	case "imag":
+		return 84
+	case "angle", "arg":
+		return 85
+	case "conj":
+		return 86
+	case "conjtranspose", "h":
+		return 87
 	}
 	return -1
 }
@@ -860,6 +868,9 @@ var textNames = [...]string{
 	"pinv",
 	"rank",
 	"cond",
+	"expm",
+	"matexp",
+	"matrixexp",
 	"matrixpower",
 	"matpow",
 	"randombits",
@@ -880,6 +891,11 @@ var textNames = [...]string{
 	"addtorows",
 	"addtocols",
 	"putdiag",
+	"addtodiag",
+	"put",
+	"setblock",
+	"addto",
+	"addblock",
 	"dotrows",
 	"dotcols",
 	"mulstack",
@@ -964,6 +980,7 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).pseudoInverse,
 	(*shaping).rank,
 	(*shaping).cond,
+	(*shaping).matrixExp,
 	(*shaping).matrixPower,
 	(*shaping).randomBits,
 	(*shaping).uniform,
@@ -979,6 +996,9 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).addToRows,
 	(*shaping).addToCols,
 	(*shaping).putDiag,
+	(*shaping).addToDiag,
+	(*shaping).put,
+	(*shaping).addTo,
 	(*shaping).dotRows,
 	(*shaping).dotCols,
 	(*shaping).mulStack,
@@ -1055,6 +1075,7 @@ var shapingCounts = [...]struct {
 	{"PseudoInverse", 1, 0, 1},
 	{"Rank", 1, 0, 1},
 	{"Cond", 1, 0, 0},
+	{"MatrixExp", 1, 0, 0},
 	{"MatrixPower", 1, 1, 1},
 	{"RandomBits", 0, 2, 4},
 	{"Uniform", 0, 2, 6},
@@ -1070,6 +1091,9 @@ var shapingCounts = [...]struct {
 	{"AddToRows", 3, 0, 0},
 	{"AddToCols", 3, 0, 0},
 	{"PutDiag", 2, 0, 1},
+	{"AddToDiag", 2, 0, 1},
+	{"Put", 2, 2, 2},
+	{"AddTo", 2, 2, 2},
 	{"DotRows", 2, 0, 0},
 	{"DotCols", 2, 0, 0},
 	{"MulStack", 2, 1, 1},

@@ -1225,44 +1225,50 @@ func Cond[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("Cond", 48, typeOf[T](), []*node{from("Cond", a)})}
 }
 
+// MatrixExp is the exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it
+// is NaN.
+func MatrixExp[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("MatrixExp", 49, typeOf[T](), []*node{from("MatrixExp", a)})}
+}
+
 // MatrixPower is the product of k square matrices a, of its inverse for negative k.
 func MatrixPower[T Elem](a Operand[T], k int) *Expr[T] {
-	return &Expr[T]{shapingNode("MatrixPower", 49, typeOf[T](), []*node{from("MatrixPower", a)}, float64(k))}
+	return &Expr[T]{shapingNode("MatrixPower", 50, typeOf[T](), []*node{from("MatrixPower", a)}, float64(k))}
 }
 
 // RandomBits is a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of
 // columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
 // without them they are 0.
 func RandomBits[T Elem](rows, cols, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("RandomBits", 50, typeOf[T](), nil, float64(rows), float64(cols), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("RandomBits", 51, typeOf[T](), nil, float64(rows), float64(cols), float64(seed), float64(stream))}
 }
 
 // Uniform is a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance.
 // Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
 // streams are whole numbers below 2^53; without them they are 0.
 func Uniform[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("Uniform", 51, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("Uniform", 52, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
 }
 
 // Normal is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241).
 // Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
 // streams are whole numbers below 2^53; without them they are 0.
 func Normal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("Normal", 52, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("Normal", 53, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // TruncatedNormal is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma
 // from the mean. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
 // 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
 func TruncatedNormal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("TruncatedNormal", 53, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("TruncatedNormal", 54, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // Gumbel is a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of
 // columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
 // without them they are 0.
 func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("Gumbel", 54, typeOf[T](), nil, float64(rows), float64(cols), float64(location), float64(scale), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("Gumbel", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(location), float64(scale), float64(seed), float64(stream))}
 }
 
 // RandomIntegers is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where
@@ -1270,163 +1276,178 @@ func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *
 // row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
 // whole numbers below 2^53; without them they are 0.
 func RandomIntegers[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("RandomIntegers", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("RandomIntegers", 56, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
 }
 
 // RandomMask is a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed,
 // stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
 // streams are whole numbers below 2^53; without them they are 0.
 func RandomMask[T Elem](rows, cols int, rate, scale float64, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("RandomMask", 56, typeOf[T](), nil, float64(rows), float64(cols), float64(rate), float64(scale), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("RandomMask", 57, typeOf[T](), nil, float64(rows), float64(cols), float64(rate), float64(scale), float64(seed), float64(stream))}
 }
 
 // Permutation is a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns
 // say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them
 // they are 0.
 func Permutation[T Elem](n, seed, stream int) *Expr[T] {
-	return &Expr[T]{shapingNode("Permutation", 57, typeOf[T](), nil, float64(n), float64(seed), float64(stream))}
+	return &Expr[T]{shapingNode("Permutation", 58, typeOf[T](), nil, float64(n), float64(seed), float64(stream))}
 }
 
 // Slice is rows i to k-1 and columns j to l-1 of a. A matrix has a view of that name, which costs nothing; of another
 // expression only what the part needs is computed.
 func Slice[T Elem](a Operand[T], i, k, j, l int) *Expr[T] {
-	return &Expr[T]{shapingNode("Slice", 58, typeOf[T](), []*node{from("Slice", a)}, float64(i), float64(k), float64(j), float64(l))}
+	return &Expr[T]{shapingNode("Slice", 59, typeOf[T](), []*node{from("Slice", a)}, float64(i), float64(k), float64(j), float64(l))}
 }
 
 // PutRows is a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that
 // is named twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
 func PutRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("PutRows", 59, typeOf[T](), []*node{from("PutRows", a), from("PutRows", rows), from("PutRows", b)})}
+	return &Expr[T]{shapingNode("PutRows", 60, typeOf[T](), []*node{from("PutRows", a), from("PutRows", rows), from("PutRows", b)})}
 }
 
 // PutCols is a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as
 // PutRows.
 func PutCols[T Elem](a Operand[T], cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("PutCols", 60, typeOf[T](), []*node{from("PutCols", a), from("PutCols", cols), from("PutCols", b)})}
+	return &Expr[T]{shapingNode("PutCols", 61, typeOf[T](), []*node{from("PutCols", a), from("PutCols", cols), from("PutCols", b)})}
 }
 
 // AddToRows is a with rows of b added to those that a row or a column of numbers names. To a row that is named several
 // times all are added; a number that is no row is passed over. Many rows or numbers are sorted first.
 func AddToRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("AddToRows", 61, typeOf[T](), []*node{from("AddToRows", a), from("AddToRows", rows), from("AddToRows", b)})}
+	return &Expr[T]{shapingNode("AddToRows", 62, typeOf[T](), []*node{from("AddToRows", a), from("AddToRows", rows), from("AddToRows", b)})}
 }
 
 // AddToCols is a with columns of b added to those that a row or a column of numbers names. It is as AddToRows.
 func AddToCols[T Elem](a Operand[T], cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("AddToCols", 62, typeOf[T](), []*node{from("AddToCols", a), from("AddToCols", cols), from("AddToCols", b)})}
+	return &Expr[T]{shapingNode("AddToCols", 63, typeOf[T](), []*node{from("AddToCols", a), from("AddToCols", cols), from("AddToCols", b)})}
 }
 
 // PutDiag is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
 func PutDiag[T Elem](a, d Operand[T], k int) *Expr[T] {
-	return &Expr[T]{shapingNode("PutDiag", 63, typeOf[T](), []*node{from("PutDiag", a), from("PutDiag", d)}, float64(k))}
+	return &Expr[T]{shapingNode("PutDiag", 64, typeOf[T](), []*node{from("PutDiag", a), from("PutDiag", d)}, float64(k))}
+}
+
+// AddToDiag is a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k.
+func AddToDiag[T Elem](a, d Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("AddToDiag", 65, typeOf[T](), []*node{from("AddToDiag", a), from("AddToDiag", d)}, float64(k))}
+}
+
+// Put is a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex.
+func Put[T Elem](a, b Operand[T], i, j int) *Expr[T] {
+	return &Expr[T]{shapingNode("Put", 66, typeOf[T](), []*node{from("Put", a), from("Put", b)}, float64(i), float64(j))}
+}
+
+// AddTo is a with b added to its elements from row i and column j on. It is as Put.
+func AddTo[T Elem](a, b Operand[T], i, j int) *Expr[T] {
+	return &Expr[T]{shapingNode("AddTo", 67, typeOf[T](), []*node{from("AddTo", a), from("AddTo", b)}, float64(i), float64(j))}
 }
 
 // DotRows is the products of each two rows, a column.
 func DotRows[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("DotRows", 64, typeOf[T](), []*node{from("DotRows", a), from("DotRows", b)})}
+	return &Expr[T]{shapingNode("DotRows", 68, typeOf[T](), []*node{from("DotRows", a), from("DotRows", b)})}
 }
 
 // DotCols is the products of each two columns, a row.
 func DotCols[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("DotCols", 65, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
+	return &Expr[T]{shapingNode("DotCols", 69, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
 }
 
 // MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. All but large ones
 // are multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they
 // have elements are rows of a matrix with such a stride: Reshape of a Slice of those.
 func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
-	return &Expr[T]{shapingNode("MulStack", 66, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
+	return &Expr[T]{shapingNode("MulStack", 70, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
 }
 
 // Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
 // high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
 func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[int32] {
-	return &Expr[int32]{shapingNode("Histogram", 67, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
+	return &Expr[int32]{shapingNode("Histogram", 71, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }
 
 // BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
 func BinCount[T Elem](a Operand[T], classes int) *Expr[int32] {
-	return &Expr[int32]{shapingNode("BinCount", 68, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
+	return &Expr[int32]{shapingNode("BinCount", 72, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
 }
 
 // SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
 // int32.
 func SearchSorted[T Elem](a, b Operand[T]) *Expr[int32] {
-	return &Expr[int32]{shapingNode("SearchSorted", 69, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
+	return &Expr[int32]{shapingNode("SearchSorted", 73, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }
 
 // PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
 // Of a place that is named twice the last one counts, row by row; what is outside is passed over. The places are sorted
 // first.
 func PutElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("PutElements", 70, typeOf[T](), []*node{from("PutElements", a), from("PutElements", rows), from("PutElements", cols), from("PutElements", b)})}
+	return &Expr[T]{shapingNode("PutElements", 74, typeOf[T](), []*node{from("PutElements", a), from("PutElements", rows), from("PutElements", cols), from("PutElements", b)})}
 }
 
 // AddToElements is a with the elements of b added to those at rows and columns, of the same size, or its one element to
 // each. To a place that is named several times all are added; what is outside is passed over. The places are sorted first.
 func AddToElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("AddToElements", 71, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
+	return &Expr[T]{shapingNode("AddToElements", 75, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
 }
 
 // TransposeStack is the transposes of the matrices of a stack, below each other: a is count matrices below each other.
 func TransposeStack[T Elem](a Operand[T], count int) *Expr[T] {
-	return &Expr[T]{shapingNode("TransposeStack", 72, typeOf[T](), []*node{from("TransposeStack", a)}, float64(count))}
+	return &Expr[T]{shapingNode("TransposeStack", 76, typeOf[T](), []*node{from("TransposeStack", a)}, float64(count))}
 }
 
 // SymmetricLower is the symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
 func SymmetricLower[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SymmetricLower", 73, typeOf[T](), []*node{from("SymmetricLower", a)})}
+	return &Expr[T]{shapingNode("SymmetricLower", 77, typeOf[T](), []*node{from("SymmetricLower", a)})}
 }
 
 // SymmetricUpper is the symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
 func SymmetricUpper[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SymmetricUpper", 74, typeOf[T](), []*node{from("SymmetricUpper", a)})}
+	return &Expr[T]{shapingNode("SymmetricUpper", 78, typeOf[T](), []*node{from("SymmetricUpper", a)})}
 }
 
 // CountUnique is how many different elements a has, 1x1. As int32. All NaN are one.
 func CountUnique[T Elem](a Operand[T]) *Expr[int32] {
-	return &Expr[int32]{shapingNode("CountUnique", 75, typeOf[T](), []*node{from("CountUnique", a)})}
+	return &Expr[int32]{shapingNode("CountUnique", 79, typeOf[T](), []*node{from("CountUnique", a)})}
 }
 
 // Unique is the k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are
 // fewer, 0 follows; CountUnique says how many there are.
 func Unique[T Elem](a Operand[T], k int) *Expr[T] {
-	return &Expr[T]{shapingNode("Unique", 76, typeOf[T](), []*node{from("Unique", a)}, float64(k))}
+	return &Expr[T]{shapingNode("Unique", 80, typeOf[T](), []*node{from("Unique", a)}, float64(k))}
 }
 
 // UniqueCounts is how many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows.
 func UniqueCounts[T Elem](a Operand[T], k int) *Expr[int32] {
-	return &Expr[int32]{shapingNode("UniqueCounts", 77, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
+	return &Expr[int32]{shapingNode("UniqueCounts", 81, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
 }
 
 // Complex is the complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
 func Complex[T Elem](a, b Operand[T]) *Expr[complex64] {
-	return &Expr[complex64]{shapingNode("Complex", 78, typeOf[T](), []*node{from("Complex", a), from("Complex", b)})}
+	return &Expr[complex64]{shapingNode("Complex", 82, typeOf[T](), []*node{from("Complex", a), from("Complex", b)})}
 }
 
 // Real is the real parts. As float32; of real numbers those themselves.
 func Real[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Real", 79, typeOf[T](), []*node{from("Real", a)})}
+	return &Expr[float32]{shapingNode("Real", 83, typeOf[T](), []*node{from("Real", a)})}
 }
 
 // Imag is the imaginary parts. As float32; of real numbers 0.
 func Imag[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Imag", 80, typeOf[T](), []*node{from("Imag", a)})}
+	return &Expr[float32]{shapingNode("Imag", 84, typeOf[T](), []*node{from("Imag", a)})}
 }
 
 // Angle is the angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
 func Angle[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Angle", 81, typeOf[T](), []*node{from("Angle", a)})}
+	return &Expr[float32]{shapingNode("Angle", 85, typeOf[T](), []*node{from("Angle", a)})}
 }
 
 // Conj is the complex conjugates. Real numbers are their own.
 func Conj[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("Conj", 82, typeOf[T](), []*node{from("Conj", a)})}
+	return &Expr[T]{shapingNode("Conj", 86, typeOf[T](), []*node{from("Conj", a)})}
 }
 
 // ConjTranspose is the transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too.
 func ConjTranspose[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("ConjTranspose", 83, typeOf[T](), []*node{from("ConjTranspose", a)})}
+	return &Expr[T]{shapingNode("ConjTranspose", 87, typeOf[T](), []*node{from("ConjTranspose", a)})}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

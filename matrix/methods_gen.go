@@ -732,6 +732,10 @@ func (a *Expr[T]) Rank(tolerance float64) *Expr[T] { return Rank(a, tolerance) }
 // Cond is the condition of a, its largest singular value by its smallest, 1x1.
 func (a *Expr[T]) Cond() *Expr[T] { return Cond(a) }
 
+// MatrixExp is the exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it
+// is NaN.
+func (a *Expr[T]) MatrixExp() *Expr[T] { return MatrixExp(a) }
+
 // MatrixPower is the product of k square matrices a, of its inverse for negative k.
 func (a *Expr[T]) MatrixPower(k int) *Expr[T] { return MatrixPower(a, k) }
 
@@ -756,6 +760,15 @@ func (a *Expr[T]) AddToCols(cols Operand[int32], b Operand[T]) *Expr[T] { return
 
 // PutDiag is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
 func (a *Expr[T]) PutDiag(d Operand[T], k int) *Expr[T] { return PutDiag(a, d, k) }
+
+// AddToDiag is a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k.
+func (a *Expr[T]) AddToDiag(d Operand[T], k int) *Expr[T] { return AddToDiag(a, d, k) }
+
+// Put is a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex.
+func (a *Expr[T]) Put(b Operand[T], i int, j int) *Expr[T] { return Put(a, b, i, j) }
+
+// AddTo is a with b added to its elements from row i and column j on. It is as Put.
+func (a *Expr[T]) AddTo(b Operand[T], i int, j int) *Expr[T] { return AddTo(a, b, i, j) }
 
 // DotRows is the products of each two rows, a column.
 func (a *Expr[T]) DotRows(b Operand[T]) *Expr[T] { return DotRows(a, b) }

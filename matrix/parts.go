@@ -194,7 +194,35 @@ func (s *shaping) putElements() *node {
 	return s.reshaped(row, a.Rows, a.Cols)
 }
 
-func (s *shaping) putDiag() *node {
+func (s *shaping) putDiag() *node { return s.onDiag(func(_, d *node) *node { return d }) }
+
+func (s *shaping) addToDiag() *node { return s.onDiag(s.sum) }
+
+func (s *shaping) put() *node { return s.onRegion(func(_, b *node) *node { return b }) }
+
+func (s *shaping) addTo() *node { return s.onRegion(s.sum) }
+
+func (s *shaping) sum(a, b *node) *node { return s.apply(fuse.OpAdd, a, b) }
+
+// onRegion replaces the elements of a where the second operand is to be, from a row and a column on.
+func (s *shaping) onRegion(f func(a, b *node) *node) *node {
+	a, b, row, col := s.args[0], s.args[1], s.whole(0, 0), s.whole(1, 0)
+	if row < 0 || col < 0 || row > a.Rows-b.Rows || col > a.Cols-b.Cols {
+		s.fail(buffer.ErrIndex, b.Shape().String(), " from ", itoa(row), ", ", itoa(col), " on of ", a.Shape().String())
+	}
+	if s.err != nil || b.Rows == 0 || b.Cols == 0 {
+		return a
+	}
+	i, j := s.at(a.Rows, a.Cols)
+	within := func(i *node, first, count int) *node {
+		return s.apply(fuse.OpAnd, s.apply(fuse.OpGe, i, s.n(first)), s.apply(fuse.OpLt, i, s.n(first+count)))
+	}
+	inside := s.apply(fuse.OpAnd, within(i, row, b.Rows), within(j, col, b.Cols))
+	return s.where(inside, f(a, s.gather(b, s.plus(i, -row), s.plus(j, -col))), a)
+}
+
+// onDiag replaces the elements of a diagonal, of a and of the second operand.
+func (s *shaping) onDiag(f func(a, d *node) *node) *node {
 	a, d, k := s.args[0], s.args[1], s.whole(0, 0)
 	count := max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0)
 	switch {
@@ -213,7 +241,7 @@ func (s *shaping) putDiag() *node {
 	if s.err != nil || d.Cols == 0 {
 		return a
 	}
-	return s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), s.gather(d, s.n(0), from), a)
+	return s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), f(a, s.gather(d, s.n(0), from)), a)
 }
 
 func (s *shaping) dotRows() *node {

@@ -61,6 +61,31 @@ func TestParts(t *testing.T) {
 				}
 			}
 			residual(t, what+" diagonal", wide(t, dev, what, matrix.PutDiag[float32](a, matrix.Fill[float32](1, 1, 7), 1)), diag, 1, 0)
+			diag.Apply(func(i, j int, v float64) float64 {
+				if j == i+1 {
+					v += 3
+				}
+				return v
+			}, diag)
+			residual(t, what+" added to a diagonal", wide(t, dev, what, matrix.AddToDiag[float32](matrix.PutDiag[float32](a, matrix.Fill[float32](1, 1, 7), 1), matrix.Fill[float32](1, 1, 3), 1)), diag, 1, 0)
+			region, i0, j0 := matrix.Slice[float32](a, 0, rows-rows/2, 0, cols-cols/2), rows/2, cols/2
+			for _, add := range []bool{false, true} {
+				moved := mat.DenseCopyOf(ref)
+				for i := range rows - i0 {
+					for j := range cols - j0 {
+						v := ref.At(i, j)
+						if add {
+							v = float64(float32(v) + float32(ref.At(i0+i, j0+j)))
+						}
+						moved.Set(i0+i, j0+j, v)
+					}
+				}
+				e := matrix.Put[float32](a, region, i0, j0)
+				if add {
+					e = matrix.AddTo[float32](a, region, i0, j0)
+				}
+				residual(t, what+" region", wide(t, dev, what, e), moved, 1, 0)
+			}
 			dots := wide(t, dev, what, matrix.DotRows[float32](a, matrix.Exp[float32](matrix.Scale[float32](0, a))))
 			for i := range rows {
 				if sum := mat.Sum(ref.Slice(i, i+1, 0, cols)); math.Abs(dots.At(i, 0)-sum) > 1e-4 {
@@ -168,6 +193,9 @@ func TestPartsErrors(t *testing.T) {
 			"whole numbers": {matrix.Histogram[int32](n, 3, 0, 1).Err(), gpu.ErrUnsupported},
 			"classes":       {matrix.BinCount[int32](n, -1).Err(), buffer.ErrSize},
 			"no row":        {matrix.SearchSorted[float32](a, a).Err(), buffer.ErrShape},
+			"a region":      {matrix.Put[float32](a, a, 1, 0).Err(), buffer.ErrIndex},
+			"before it":     {matrix.AddTo[float32](a, matrix.Fill[float32](1, 1, 1), 0, -1).Err(), buffer.ErrIndex},
+			"labels":        {matrix.OneHot[float32](matrix.Fill[int32](2, 3, 0), 3).Err(), buffer.ErrShape},
 			"nothing":       {matrix.PutRows[float32](nil, n, a).Err(), buffer.ErrNil},
 		} {
 			if !errors.Is(c.err, c.want) {

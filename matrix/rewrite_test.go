@@ -383,11 +383,15 @@ func TestRewrittenInverses(t *testing.T) {
 		}
 		zero := must[*dense](t)(matrix.New[float32](dev, n, n))
 		for _, e := range []*expr{matrix.Mul(matrix.Inverse(zero), x.e), matrix.Mul(y.e, matrix.Inverse(zero)), matrix.Inverse(matrix.Inverse(zero)), matrix.Det(matrix.Inverse(zero))} {
-			for _, v := range must[[]float32](t)(e.Read(background)) {
+			m := must[*dense](t)(e.Eval())
+			for _, v := range must[[]float32](t)(m.Read(background)) {
 				if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
 					t.Fatalf("of a singular matrix: %v", v)
 				}
 			}
+			check(t, m.Close())
+			_, err := e.Read(background)
+			isError(t, err, matrix.ErrSingular)
 		}
 		h := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](m).Eval())
 		hx := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](x.e).Eval())

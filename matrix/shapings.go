@@ -272,8 +272,12 @@ func (s *shaping) band() *node {
 func (s *shaping) oneHot() *node {
 	labels, classes := s.labels(0), s.size(0, 0)
 	i, j := s.at(classes, classes)
-	if labels.Rows == 1 && labels.Cols != 1 {
+	switch {
+	case labels.Err != nil || labels.Cols == 1:
+	case labels.Rows == 1:
 		j = i // a column for each
+	default:
+		s.err = expr.ShapeError(s.op, labels.Shape())
 	}
 	return expr.NewConversion(s.op, s.t, s.apply(fuse.OpEq, labels, j))
 }

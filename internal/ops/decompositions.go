@@ -83,6 +83,10 @@ var decompositions = section(Shaping, "decompositions", []Operation{
 	},
 	{Name: "Cond", Params: "a Operand[T]", Doc: "is the condition of a, its largest singular value by its smallest, 1x1", Shape: "1, 1"},
 	{
+		Name: "MatrixExp", Params: "a Operand[T]", JS: "expm", NumPy: "expm", Text: []string{"expm", "matexp", "matrixexp"}, Shape: "a.rows, a.cols",
+		Doc: "is the exponential of a square a, by scaling and squaring", Note: "Where a norm of a is beyond 2^19 or not finite it is NaN.",
+	},
+	{
 		Name: "MatrixPower", Params: "a Operand[T], k int", Least: 1, NumPy: "matrix_power", Doc: "is the product of k square matrices a, of its inverse for negative k",
 		Text: []string{"matrixpower", "matpow"}, Shape: "a.rows, a.cols",
 	},

@@ -30,6 +30,18 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Name: "PutDiag", Params: "a, d Operand[T], k int", Shape: "a.rows, a.cols",
 		Doc: "is a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched",
 	},
+	{
+		Name: "AddToDiag", Params: "a, d Operand[T], k int", Shape: "a.rows, a.cols",
+		Doc: "is a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k",
+	},
+	{
+		Name: "Put", Params: "a, b Operand[T], i, j int", Least: 2, Shape: "a.rows, a.cols", Text: []string{"put", "setblock"},
+		Doc: "is a with its elements from row i and column j on replaced by b", Note: "A b that does not fit in is ErrIndex.",
+	},
+	{
+		Name: "AddTo", Params: "a, b Operand[T], i, j int", Least: 2, Shape: "a.rows, a.cols", Text: []string{"addto", "addblock"},
+		Doc: "is a with b added to its elements from row i and column j on", Note: "It is as Put.",
+	},
 	{Name: "DotRows", Params: "a, b Operand[T]", Doc: "is the products of each two rows, a column", Shape: "Math.max(a.rows, b.rows), 1"},
 	{Name: "DotCols", Params: "a, b Operand[T]", Doc: "is the products of each two columns, a row", Shape: "1, Math.max(a.cols, b.cols)"},
 	{

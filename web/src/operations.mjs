@@ -312,6 +312,7 @@ export const shapings = (Base, shaped) => class extends Base {
   /** @param {unknown} tolerance */
   rank(tolerance) { return shaped(this, 'rank', Shaping.Rank, [], [tolerance], (_a, _tolerance) => [1, 1]); }
   cond() { return shaped(this, 'cond', Shaping.Cond, [], [], (_a) => [1, 1]); }
+  expm() { return shaped(this, 'expm', Shaping.MatrixExp, [], [], (a) => [a.rows, a.cols]); }
   /** @param {unknown} k */
   matrixPower(k) { return shaped(this, 'matrixPower', Shaping.MatrixPower, [], [k], (a, _k) => [a.rows, a.cols]); }
   /** @param {unknown} rows @param {unknown} b */
@@ -324,6 +325,12 @@ export const shapings = (Base, shaped) => class extends Base {
   addToCols(cols, b) { return shaped(this, 'addToCols', Shaping.AddToCols, [cols, b], [], (a, _cols, _b) => [a.rows, a.cols]); }
   /** @param {unknown} d @param {unknown} k */
   putDiag(d, k) { return shaped(this, 'putDiag', Shaping.PutDiag, [d], [k], (a, _d, _k) => [a.rows, a.cols]); }
+  /** @param {unknown} d @param {unknown} k */
+  addToDiag(d, k) { return shaped(this, 'addToDiag', Shaping.AddToDiag, [d], [k], (a, _d, _k) => [a.rows, a.cols]); }
+  /** @param {unknown} b @param {unknown} i @param {unknown} j */
+  put(b, i, j) { return shaped(this, 'put', Shaping.Put, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
+  /** @param {unknown} b @param {unknown} i @param {unknown} j */
+  addTo(b, i, j) { return shaped(this, 'addTo', Shaping.AddTo, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
   /** @param {unknown} b */
   dotRows(b) { return shaped(this, 'dotRows', Shaping.DotRows, [b], [], (a, b) => [Math.max(a.rows, b.rows), 1]); }
   /** @param {unknown} b */
@@ -734,6 +741,8 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   rank(a, tolerance) { return matrix(this, 'rank', a).rank(tolerance); }
   /** @param {unknown} a */
   cond(a) { return matrix(this, 'cond', a).cond(); }
+  /** @param {unknown} a */
+  expm(a) { return matrix(this, 'expm', a).expm(); }
   /** @param {unknown} a @param {unknown} k */
   matrixPower(a, k) { return matrix(this, 'matrixPower', a).matrixPower(k); }
   /** @param {unknown} rows @param {unknown} cols @param {unknown} seed @param {unknown} stream @param {unknown} options */
@@ -762,6 +771,12 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   addToCols(a, cols, b) { return matrix(this, 'addToCols', a).addToCols(cols, b); }
   /** @param {unknown} a @param {unknown} d @param {unknown} k */
   putDiag(a, d, k) { return matrix(this, 'putDiag', a).putDiag(d, k); }
+  /** @param {unknown} a @param {unknown} d @param {unknown} k */
+  addToDiag(a, d, k) { return matrix(this, 'addToDiag', a).addToDiag(d, k); }
+  /** @param {unknown} a @param {unknown} b @param {unknown} i @param {unknown} j */
+  put(a, b, i, j) { return matrix(this, 'put', a).put(b, i, j); }
+  /** @param {unknown} a @param {unknown} b @param {unknown} i @param {unknown} j */
+  addTo(a, b, i, j) { return matrix(this, 'addTo', a).addTo(b, i, j); }
   /** @param {unknown} a @param {unknown} b */
   dotRows(a, b) { return matrix(this, 'dotRows', a).dotRows(b); }
   /** @param {unknown} a @param {unknown} b */

@@ -449,6 +449,11 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   rank(tolerance?: number): Expr;
   /** The condition of a, its largest singular value by its smallest, 1x1. */
   cond(): Expr;
+  /**
+   * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
+   * NumPy's expm.
+   */
+  expm(): Expr;
   /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
   matrixPower(k: number): Expr;
   /**
@@ -467,6 +472,12 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   addToCols(cols: Expr, b: Expr): Expr;
   /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
   putDiag(d: Expr, k?: number): Expr;
+  /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
+  addToDiag(d: Expr, k?: number): Expr;
+  /** a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex. */
+  put(b: Expr, i: number, j: number): Expr;
+  /** a with b added to its elements from row i and column j on. It is as Put. */
+  addTo(b: Expr, i: number, j: number): Expr;
   /** The products of each two rows, a column. */
   dotRows(b: Expr): Expr;
   /** The products of each two columns, a row. */
@@ -1119,6 +1130,11 @@ export interface GpuOperations {
   rank(a: Expr, tolerance?: number): Expr;
   /** The condition of a, its largest singular value by its smallest, 1x1. */
   cond(a: Expr): Expr;
+  /**
+   * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
+   * NumPy's expm.
+   */
+  expm(a: Expr): Expr;
   /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
   matrixPower(a: Expr, k: number): Expr;
   /**
@@ -1184,6 +1200,12 @@ export interface GpuOperations {
   addToCols(a: Expr, cols: Expr, b: Expr): Expr;
   /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
   putDiag(a: Expr, d: Expr, k?: number): Expr;
+  /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
+  addToDiag(a: Expr, d: Expr, k?: number): Expr;
+  /** a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex. */
+  put(a: Expr, b: Expr, i: number, j: number): Expr;
+  /** a with b added to its elements from row i and column j on. It is as Put. */
+  addTo(a: Expr, b: Expr, i: number, j: number): Expr;
   /** The products of each two rows, a column. */
   dotRows(a: Expr, b: Expr): Expr;
   /** The products of each two columns, a row. */

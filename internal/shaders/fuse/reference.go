@@ -223,6 +223,9 @@ func floorDiv[N number](x, y N) N {
 	if r != 0 && (r < 0) != (y < 0) {
 		q--
 	}
+	if q == 0 && one/two != 0 { // a zero has the sign of the quotient
+		return N(math.Copysign(0, math.Copysign(1, float64(x))*math.Copysign(1, float64(y))))
+	}
 	return q
 }
 

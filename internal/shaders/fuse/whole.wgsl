@@ -43,7 +43,10 @@ fn floor_mod4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
 fn floor_divide4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let r = fmod4(x, y);
   let q = round((x - r) / y);
-  return select(select(q, q - 1.0, (r != vec4<f32>()) & (negative4(r) != negative4(y))), x / y, y == vec4<f32>());
+  let down = select(q, q - 1.0, (r != vec4<f32>()) & (negative4(r) != negative4(y)));
+  // A zero has the sign of the quotient.
+  let zero = bitcast<vec4<f32>>((bitcast<vec4<u32>>(x) ^ bitcast<vec4<u32>>(y)) & vec4<u32>(0x80000000u));
+  return select(select(down, zero, down == vec4<f32>()), x / y, y == vec4<f32>());
 }
 
 // The remainders of integers; by zero they are zero.
