@@ -30,7 +30,6 @@ var textForms = map[string]textForm{
 	"colindex": {0, 2, func(_ *evaluator, _ []*node, at []int) *node {
 		return expr.NewIndex("ColIndex", at[0], at[1], fuse.AxisCols)
 	}},
-	"gather":  {3, 0, func(_ *evaluator, a []*node, _ []int) *node { return gatherNode(a[0], a[1], a[2]) }},
 	"float32": conversionForm(fuse.F32), "float16": conversionForm(fuse.F16),
 	"int32": conversionForm(fuse.I32), "uint32": conversionForm(fuse.U32),
 	"int16": conversionForm(fuse.I16), "uint16": conversionForm(fuse.U16),
@@ -40,16 +39,6 @@ var textForms = map[string]textForm{
 
 func conversionForm(t fuse.Type) textForm {
 	return textForm{1, 0, func(_ *evaluator, a []*node, _ []int) *node { return expr.NewConversion("Convert", t, a[0]) }}
-}
-
-// gatherNode takes indices of any type, as a text may give them.
-func gatherNode(a, rows, cols *node) *node {
-	for _, n := range []**node{&rows, &cols} {
-		if (*n).Type != fuse.I32 {
-			*n = expr.NewConversion("Gather", fuse.I32, *n)
-		}
-	}
-	return expr.NewGather("Gather", a, rows, cols)
 }
 
 // form calls a function of textForms.
@@ -139,7 +128,7 @@ func windowNode(op string, n *node, i, k, j, l int) *node {
 	}
 	s := &shaping{op: op}
 	rows, cols := s.at(k-i, l-j)
-	x := s.gather(n, s.from(rows, i), s.from(cols, j))
+	x := s.elements(n, s.from(rows, i), s.from(cols, j))
 	if s.err != nil {
 		return expr.Failed(s.err)
 	}
@@ -209,7 +198,7 @@ func spread(x *node, rows, cols span) *node {
 		}
 		return s.plus(index, of.first)
 	}
-	n := s.gather(x, at(i, rows), at(j, cols))
+	n := s.elements(x, at(i, rows), at(j, cols))
 	if s.err != nil {
 		return expr.Failed(s.err)
 	}

@@ -573,46 +573,48 @@ func textShaping(name string) int {
 		return 66
 	case "addto", "addblock":
 		return 67
-	case "dotrows":
+	case "gather":
 		return 68
-	case "dotcols":
+	case "dotrows":
 		return 69
-	case "mulstack":
+	case "dotcols":
 		return 70
-	case "histogram":
+	case "mulstack":
 		return 71
-	case "bincount":
+	case "histogram":
 		return 72
-	case "searchsorted":
+	case "bincount":
 		return 73
-	case "putelements":
+	case "searchsorted":
 		return 74
-	case "addtoelements":
+	case "putelements":
 		return 75
-	case "transposestack":
+	case "addtoelements":
 		return 76
-	case "symmetriclower":
+	case "transposestack":
 		return 77
-	case "symmetricupper":
+	case "symmetriclower":
 		return 78
-	case "countunique":
+	case "symmetricupper":
 		return 79
-	case "unique":
+	case "countunique":
 		return 80
-	case "uniquecounts":
+	case "unique":
 		return 81
-	case "complex":
+	case "uniquecounts":
 		return 82
-	case "real":
+	case "complex":
 		return 83
-	case "imag":
+	case "real":
 		return 84
-	case "angle", "arg":
+	case "imag":
 		return 85
-	case "conj":
+	case "angle", "arg":
 		return 86
-	case "conjtranspose", "h":
+	case "conj":
 		return 87
+	case "conjtranspose", "h":
+		return 88
 	}
 	return -1
 }
@@ -896,6 +898,7 @@ var textNames = [...]string{
 	"setblock",
 	"addto",
 	"addblock",
+	"gather",
 	"dotrows",
 	"dotcols",
 	"mulstack",
@@ -999,6 +1002,7 @@ var shapings = [...]func(*shaping) *node{
 	(*shaping).addToDiag,
 	(*shaping).put,
 	(*shaping).addTo,
+	(*shaping).gather,
 	(*shaping).dotRows,
 	(*shaping).dotCols,
 	(*shaping).mulStack,
@@ -1094,6 +1098,7 @@ var shapingCounts = [...]struct {
 	{"AddToDiag", 2, 0, 1},
 	{"Put", 2, 2, 2},
 	{"AddTo", 2, 2, 2},
+	{"Gather", 3, 0, 0},
 	{"DotRows", 2, 0, 0},
 	{"DotCols", 2, 0, 0},
 	{"MulStack", 2, 1, 1},

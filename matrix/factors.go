@@ -44,7 +44,7 @@ func (s *shaping) part(x *node, j, rows, cols int) *node {
 		return x
 	}
 	r, c := s.at(rows, cols)
-	return s.gather(x, r, s.from(c, j))
+	return s.elements(x, r, s.from(c, j))
 }
 
 // float is a number of the type that decompositions compute in.
@@ -105,8 +105,8 @@ func (s *shaping) pivots() (diagonal, sign *node) {
 		return lu, lu
 	}
 	_, j := s.at(1, n)
-	diagonal = s.gather(lu, j, j)
-	moved := s.apply(fuse.OpNe, s.gather(lu, j, s.n(n)), expr.NewConversion(s.op, fuse.F32, j))
+	diagonal = s.elements(lu, j, j)
+	moved := s.apply(fuse.OpNe, s.elements(lu, j, s.n(n)), expr.NewConversion(s.op, fuse.F32, j))
 	return diagonal, s.fold(fuse.ReduceProd, s.apply(fuse.OpSub, s.float(1), s.apply(fuse.OpMul, s.float(2), moved)))
 }
 
@@ -136,7 +136,7 @@ func (s *shaping) lower(lu *node, rows, cols int) *node {
 		return lu
 	}
 	i, j := s.at(rows, cols)
-	below := s.where(s.apply(fuse.OpGt, i, j), s.gather(lu, i, j), s.float(0))
+	below := s.where(s.apply(fuse.OpGt, i, j), s.elements(lu, i, j), s.float(0))
 	return s.where(s.apply(fuse.OpEq, i, j), s.float(1), below)
 }
 
@@ -144,7 +144,7 @@ func (s *shaping) upperLU() *node {
 	a := s.args[0]
 	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, s.float32(0))
 	i, j := s.at(min(a.Rows, a.Cols), a.Cols)
-	return s.finish(s.where(s.apply(fuse.OpLe, i, j), s.gather(lu, i, j), s.float(0)))
+	return s.finish(s.where(s.apply(fuse.OpLe, i, j), s.elements(lu, i, j), s.float(0)))
 }
 
 // permutedLU exchanges the rows as the elimination did.
@@ -192,7 +192,7 @@ func (s *shaping) upper(qr *node) *node {
 		return qr
 	}
 	i, j := s.at(min(qr.Rows, qr.Cols), qr.Cols)
-	return s.where(s.apply(fuse.OpLe, i, j), s.gather(qr, i, j), s.float(0))
+	return s.where(s.apply(fuse.OpLe, i, j), s.elements(qr, i, j), s.float(0))
 }
 
 // leastSquares is R^-1 Q^T b, and of the transpose of a wide matrix Q R^-T b.
@@ -231,7 +231,7 @@ func (s *shaping) eigenvectors() *node {
 // eigenColumns are the vectors of packed eigenvalues.
 func (s *shaping) eigenColumns(e *node) *node {
 	i, j := s.at(e.Rows, e.Rows)
-	return s.gather(e, j, i)
+	return s.elements(e, j, i)
 }
 
 // singular is the packed singular value decomposition, of the transpose if a is wide.
@@ -249,7 +249,7 @@ func (s *shaping) values(packed *node) *node {
 		return packed
 	}
 	_, j := s.at(1, packed.Rows)
-	return s.gather(packed, j, s.n(packed.Cols-1))
+	return s.elements(packed, j, s.n(packed.Cols-1))
 }
 
 func (s *shaping) singularValues() *node {
@@ -267,7 +267,7 @@ func (s *shaping) vectors(packed *node, rows int, turned, right bool) *node {
 		first = packed.Cols - 1 - rows
 	}
 	i, j := s.at(rows, packed.Rows)
-	return s.gather(packed, j, s.plus(i, first))
+	return s.elements(packed, j, s.plus(i, first))
 }
 
 func (s *shaping) leftVectors() *node {

@@ -1342,112 +1342,119 @@ func AddTo[T Elem](a, b Operand[T], i, j int) *Expr[T] {
 	return &Expr[T]{shapingNode("AddTo", 67, typeOf[T](), []*node{from("AddTo", a), from("AddTo", b)}, float64(i), float64(j))}
 }
 
+// Gather is the elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j)
+// is a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
+// that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+func Gather[T Elem](a Operand[T], rows, cols Operand[int32]) *Expr[T] {
+	return &Expr[T]{shapingNode("Gather", 68, typeOf[T](), []*node{from("Gather", a), from("Gather", rows), from("Gather", cols)})}
+}
+
 // DotRows is the products of each two rows, a column.
 func DotRows[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("DotRows", 68, typeOf[T](), []*node{from("DotRows", a), from("DotRows", b)})}
+	return &Expr[T]{shapingNode("DotRows", 69, typeOf[T](), []*node{from("DotRows", a), from("DotRows", b)})}
 }
 
 // DotCols is the products of each two columns, a row.
 func DotCols[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("DotCols", 69, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
+	return &Expr[T]{shapingNode("DotCols", 70, typeOf[T](), []*node{from("DotCols", a), from("DotCols", b)})}
 }
 
 // MulStack is the products of the matrices of two stacks: a and b are count matrices below each other. All but large ones
 // are multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they
 // have elements are rows of a matrix with such a stride: Reshape of a Slice of those.
 func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
-	return &Expr[T]{shapingNode("MulStack", 70, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
+	return &Expr[T]{shapingNode("MulStack", 71, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
 }
 
 // Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
 // high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
 func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[int32] {
-	return &Expr[int32]{shapingNode("Histogram", 71, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
+	return &Expr[int32]{shapingNode("Histogram", 72, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }
 
 // BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
 func BinCount[T Elem](a Operand[T], classes int) *Expr[int32] {
-	return &Expr[int32]{shapingNode("BinCount", 72, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
+	return &Expr[int32]{shapingNode("BinCount", 73, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
 }
 
 // SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
 // int32.
 func SearchSorted[T Elem](a, b Operand[T]) *Expr[int32] {
-	return &Expr[int32]{shapingNode("SearchSorted", 73, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
+	return &Expr[int32]{shapingNode("SearchSorted", 74, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }
 
 // PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.
 // Of a place that is named twice the last one counts, row by row; what is outside is passed over. The places are sorted
 // first.
 func PutElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("PutElements", 74, typeOf[T](), []*node{from("PutElements", a), from("PutElements", rows), from("PutElements", cols), from("PutElements", b)})}
+	return &Expr[T]{shapingNode("PutElements", 75, typeOf[T](), []*node{from("PutElements", a), from("PutElements", rows), from("PutElements", cols), from("PutElements", b)})}
 }
 
 // AddToElements is a with the elements of b added to those at rows and columns, of the same size, or its one element to
 // each. To a place that is named several times all are added; what is outside is passed over. The places are sorted first.
 func AddToElements[T Elem](a Operand[T], rows, cols Operand[int32], b Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("AddToElements", 75, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
+	return &Expr[T]{shapingNode("AddToElements", 76, typeOf[T](), []*node{from("AddToElements", a), from("AddToElements", rows), from("AddToElements", cols), from("AddToElements", b)})}
 }
 
 // TransposeStack is the transposes of the matrices of a stack, below each other: a is count matrices below each other.
 func TransposeStack[T Elem](a Operand[T], count int) *Expr[T] {
-	return &Expr[T]{shapingNode("TransposeStack", 76, typeOf[T](), []*node{from("TransposeStack", a)}, float64(count))}
+	return &Expr[T]{shapingNode("TransposeStack", 77, typeOf[T](), []*node{from("TransposeStack", a)}, float64(count))}
 }
 
 // SymmetricLower is the symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
 func SymmetricLower[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SymmetricLower", 77, typeOf[T](), []*node{from("SymmetricLower", a)})}
+	return &Expr[T]{shapingNode("SymmetricLower", 78, typeOf[T](), []*node{from("SymmetricLower", a)})}
 }
 
 // SymmetricUpper is the symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
 func SymmetricUpper[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("SymmetricUpper", 78, typeOf[T](), []*node{from("SymmetricUpper", a)})}
+	return &Expr[T]{shapingNode("SymmetricUpper", 79, typeOf[T](), []*node{from("SymmetricUpper", a)})}
 }
 
 // CountUnique is how many different elements a has, 1x1. As int32. All NaN are one.
 func CountUnique[T Elem](a Operand[T]) *Expr[int32] {
-	return &Expr[int32]{shapingNode("CountUnique", 79, typeOf[T](), []*node{from("CountUnique", a)})}
+	return &Expr[int32]{shapingNode("CountUnique", 80, typeOf[T](), []*node{from("CountUnique", a)})}
 }
 
 // Unique is the k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are
 // fewer, 0 follows; CountUnique says how many there are.
 func Unique[T Elem](a Operand[T], k int) *Expr[T] {
-	return &Expr[T]{shapingNode("Unique", 80, typeOf[T](), []*node{from("Unique", a)}, float64(k))}
+	return &Expr[T]{shapingNode("Unique", 81, typeOf[T](), []*node{from("Unique", a)}, float64(k))}
 }
 
 // UniqueCounts is how many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows.
 func UniqueCounts[T Elem](a Operand[T], k int) *Expr[int32] {
-	return &Expr[int32]{shapingNode("UniqueCounts", 81, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
+	return &Expr[int32]{shapingNode("UniqueCounts", 82, typeOf[T](), []*node{from("UniqueCounts", a)}, float64(k))}
 }
 
 // Complex is the complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
 func Complex[T Elem](a, b Operand[T]) *Expr[complex64] {
-	return &Expr[complex64]{shapingNode("Complex", 82, typeOf[T](), []*node{from("Complex", a), from("Complex", b)})}
+	return &Expr[complex64]{shapingNode("Complex", 83, typeOf[T](), []*node{from("Complex", a), from("Complex", b)})}
 }
 
 // Real is the real parts. As float32; of real numbers those themselves.
 func Real[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Real", 83, typeOf[T](), []*node{from("Real", a)})}
+	return &Expr[float32]{shapingNode("Real", 84, typeOf[T](), []*node{from("Real", a)})}
 }
 
 // Imag is the imaginary parts. As float32; of real numbers 0.
 func Imag[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Imag", 84, typeOf[T](), []*node{from("Imag", a)})}
+	return &Expr[float32]{shapingNode("Imag", 85, typeOf[T](), []*node{from("Imag", a)})}
 }
 
 // Angle is the angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
 func Angle[T Elem](a Operand[T]) *Expr[float32] {
-	return &Expr[float32]{shapingNode("Angle", 85, typeOf[T](), []*node{from("Angle", a)})}
+	return &Expr[float32]{shapingNode("Angle", 86, typeOf[T](), []*node{from("Angle", a)})}
 }
 
 // Conj is the complex conjugates. Real numbers are their own.
 func Conj[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("Conj", 86, typeOf[T](), []*node{from("Conj", a)})}
+	return &Expr[T]{shapingNode("Conj", 87, typeOf[T](), []*node{from("Conj", a)})}
 }
 
 // ConjTranspose is the transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too.
 func ConjTranspose[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{shapingNode("ConjTranspose", 87, typeOf[T](), []*node{from("ConjTranspose", a)})}
+	return &Expr[T]{shapingNode("ConjTranspose", 88, typeOf[T](), []*node{from("ConjTranspose", a)})}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

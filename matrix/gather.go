@@ -16,11 +16,3 @@ func RowIndex(rows, cols int) *Expr[int32] {
 func ColIndex(rows, cols int) *Expr[int32] {
 	return &Expr[int32]{expr.NewIndex("ColIndex", rows, cols, fuse.AxisCols)}
 }
-
-// Gather is the elements of a at the given rows and columns, whose sizes stretch as those of element-wise operations do: element
-// (i, j) is a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads them where it needs them, so
-// that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
-func Gather[T Elem](a Operand[T], rows, cols Operand[int32]) *Expr[T] {
-	const op = "Gather"
-	return &Expr[T]{expr.NewGather(op, from(op, a), from(op, rows), from(op, cols))}
-}

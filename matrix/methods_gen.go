@@ -770,6 +770,13 @@ func (a *Expr[T]) Put(b Operand[T], i int, j int) *Expr[T] { return Put(a, b, i,
 // AddTo is a with b added to its elements from row i and column j on. It is as Put.
 func (a *Expr[T]) AddTo(b Operand[T], i int, j int) *Expr[T] { return AddTo(a, b, i, j) }
 
+// Gather is the elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j)
+// is a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
+// that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+func (a *Expr[T]) Gather(rows Operand[int32], cols Operand[int32]) *Expr[T] {
+	return Gather(a, rows, cols)
+}
+
 // DotRows is the products of each two rows, a column.
 func (a *Expr[T]) DotRows(b Operand[T]) *Expr[T] { return DotRows(a, b) }
 

@@ -55,7 +55,7 @@ func (s *shaping) putRows() *node {
 	i, j := s.at(a.Rows, a.Cols)
 	_, k := s.at(1, b.Rows)
 	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisRows, 0, s.where(s.apply(fuse.OpEq, numbers, i), k, s.n(-1)))
-	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.gather(b, last, j), a)
+	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.elements(b, last, j), a)
 }
 
 func (s *shaping) putCols() *node {
@@ -67,7 +67,7 @@ func (s *shaping) putCols() *node {
 	i, j := s.at(a.Rows, a.Cols)
 	k, _ := s.at(b.Cols, 1)
 	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisCols, 0, s.where(s.apply(fuse.OpEq, numbers, j), k, s.n(-1)))
-	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.gather(b, i, last), a)
+	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.elements(b, i, last), a)
 }
 
 // hotMost is how many elements a matrix of ones and zeros may have that rows are multiplied with.
@@ -110,7 +110,7 @@ func (s *shaping) scattered(count int, numbers, b *node) (sum *node) {
 		some := windowNode(s.op, numbers, 0, 1, first, min(first+sumMost, b.Rows))
 		order := expr.NewSort(s.op, false, true, -1, some)
 		_, ends := s.at(1, count+1)
-		search := &shaping{op: s.op, args: []*node{s.gather(some, zero, order), ends}}
+		search := &shaping{op: s.op, args: []*node{s.elements(some, zero, order), ends}}
 		part := expr.NewRowSums(s.op, s.plus(order, first), search.searchSorted(), b)
 		if sum == nil {
 			sum = part
@@ -181,16 +181,16 @@ func (s *shaping) putElements() *node {
 	}
 	zero := s.n(0)
 	order := expr.NewSort(s.op, false, true, -1, places)
-	sorted := s.gather(places, zero, order)
+	sorted := s.elements(places, zero, order)
 	_, e := s.at(1, a.Rows*a.Cols)
 	search := &shaping{op: s.op, args: []*node{sorted, s.plus(e, 1)}}
 	last := s.plus(search.searchSorted(), -1)
-	found := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.gather(sorted, zero, last), e))
+	found := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.elements(sorted, zero, last), e))
 	from := zero
 	if values.Cols > 1 {
-		from = s.gather(order, zero, last)
+		from = s.elements(order, zero, last)
 	}
-	row := s.where(found, s.gather(values, zero, from), s.flat(a))
+	row := s.where(found, s.elements(values, zero, from), s.flat(a))
 	return s.reshaped(row, a.Rows, a.Cols)
 }
 
@@ -218,7 +218,7 @@ func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 		return s.apply(fuse.OpAnd, s.apply(fuse.OpGe, i, s.n(first)), s.apply(fuse.OpLt, i, s.n(first+count)))
 	}
 	inside := s.apply(fuse.OpAnd, within(i, row, b.Rows), within(j, col, b.Cols))
-	return s.where(inside, f(a, s.gather(b, s.plus(i, -row), s.plus(j, -col))), a)
+	return s.where(inside, f(a, s.elements(b, s.plus(i, -row), s.plus(j, -col))), a)
 }
 
 // onDiag replaces the elements of a diagonal, of a and of the second operand.
@@ -241,8 +241,10 @@ func (s *shaping) onDiag(f func(a, d *node) *node) *node {
 	if s.err != nil || d.Cols == 0 {
 		return a
 	}
-	return s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), f(a, s.gather(d, s.n(0), from)), a)
+	return s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), f(a, s.elements(d, s.n(0), from)), a)
 }
+
+func (s *shaping) gather() *node { return s.elements(s.args[0], s.labels(1), s.labels(2)) }
 
 func (s *shaping) dotRows() *node {
 	return expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpMul, s.args[0], s.args[1]))
@@ -295,7 +297,7 @@ func (s *shaping) transposeStack() *node {
 	row, col := s.at(s.times(count, a.Cols), high)
 	width := s.n(max(a.Cols, 1))
 	above := s.apply(fuse.OpMul, s.apply(fuse.OpDiv, row, width), s.n(high))
-	n := s.gather(a, s.apply(fuse.OpAdd, above, col), s.apply(fuse.OpMod, row, width))
+	n := s.elements(a, s.apply(fuse.OpAdd, above, col), s.apply(fuse.OpMod, row, width))
 	if n.Kind == expr.Gather {
 		n.Stack = &expr.Stack{Count: count, Turned: [2]bool{true}, Of: a}
 	}
@@ -313,7 +315,7 @@ func (s *shaping) symmetric(row, col fuse.Op) *node {
 		return nil
 	}
 	i, j := s.at(a.Rows, a.Cols)
-	return s.gather(a, s.apply(row, i, j), s.apply(col, i, j))
+	return s.elements(a, s.apply(row, i, j), s.apply(col, i, j))
 }
 
 // rowsOf is rows of an operand, a view of them where it is a matrix.
@@ -388,12 +390,12 @@ func (s *shaping) placesIn(row, a *node) *node {
 	zero := s.n(0)
 	low, high := zero, s.n(row.Cols)
 	if row.Cols == 0 { // 0, on its device
-		low = expr.NewConversion(s.op, fuse.I32, s.gather(row, zero, zero))
+		low = expr.NewConversion(s.op, fuse.I32, s.elements(row, zero, zero))
 	}
 	for range bits.Len(uint(row.Cols)) {
 		middle := s.apply(fuse.OpDiv, s.apply(fuse.OpAdd, low, high), s.n(2))
 		open := s.apply(fuse.OpLt, low, high)
-		less := expr.NewConversion(s.op, fuse.I32, s.apply(fuse.OpLt, s.gather(row, zero, middle), a))
+		less := expr.NewConversion(s.op, fuse.I32, s.apply(fuse.OpLt, s.elements(row, zero, middle), a))
 		right := s.apply(fuse.OpAnd, open, less)
 		left := s.apply(fuse.OpAnd, open, s.apply(fuse.OpNot, less))
 		low, high = s.apply(fuse.OpWhere, right, s.plus(middle, 1), low), s.apply(fuse.OpWhere, left, middle, high)

@@ -139,7 +139,7 @@ func (s *shaping) from(x *node, v int) *node {
 	return &n
 }
 
-func (s *shaping) gather(a, i, j *node) *node { return expr.NewGather(s.op, a, i, j) }
+func (s *shaping) elements(a, i, j *node) *node { return expr.NewGather(s.op, a, i, j) }
 
 // where is a where a condition of whole numbers holds, and b elsewhere.
 func (s *shaping) where(cond, a, b *node) *node {
@@ -161,7 +161,7 @@ func (s *shaping) sized(x *node, rows, cols int) *node {
 	if x.Cols == 1 {
 		j = expr.Number(fuse.I32, 1, cols, 0)
 	}
-	return s.gather(x, i, j)
+	return s.elements(x, i, j)
 }
 
 // constant is a number of the type that is made.
@@ -236,15 +236,15 @@ func (s *shaping) diag() *node {
 	i, j := s.at(side, side)
 	at := s.where(s.apply(fuse.OpEq, j, s.plus(i, k)), s.plus(j, -max(k, 0)), s.n(-1))
 	if a.Rows == 1 {
-		return s.gather(a, s.n(0), at)
+		return s.elements(a, s.n(0), at)
 	}
-	return s.gather(a, at, s.n(0))
+	return s.elements(a, at, s.n(0))
 }
 
 func (s *shaping) diagonal() *node {
 	a, k := s.args[0], s.whole(0, 0)
 	_, j := s.at(1, max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0))
-	return s.gather(a, s.from(j, max(-k, 0)), s.from(j, max(k, 0)))
+	return s.elements(a, s.from(j, max(-k, 0)), s.from(j, max(k, 0)))
 }
 
 // kept has the diagonals from lower below the main one to upper above it, all of a side where that is negative.
@@ -293,19 +293,19 @@ func (s *shaping) labels(at int) *node {
 func (s *shaping) repeatRows() *node {
 	a, n := s.args[0], s.size(0, 1)
 	i, j := s.at(s.times(a.Rows, n), a.Cols)
-	return s.gather(a, s.apply(fuse.OpDiv, i, s.n(max(n, 1))), j)
+	return s.elements(a, s.apply(fuse.OpDiv, i, s.n(max(n, 1))), j)
 }
 
 func (s *shaping) repeatCols() *node {
 	a, n := s.args[0], s.size(0, 1)
 	i, j := s.at(a.Rows, s.times(a.Cols, n))
-	return s.gather(a, i, s.apply(fuse.OpDiv, j, s.n(max(n, 1))))
+	return s.elements(a, i, s.apply(fuse.OpDiv, j, s.n(max(n, 1))))
 }
 
 func (s *shaping) tile() *node {
 	a := s.args[0]
 	i, j := s.at(s.times(a.Rows, s.size(0, 1)), s.times(a.Cols, s.size(1, 1)))
-	return s.gather(a, s.apply(fuse.OpMod, i, s.n(max(a.Rows, 1))), s.apply(fuse.OpMod, j, s.n(max(a.Cols, 1))))
+	return s.elements(a, s.apply(fuse.OpMod, i, s.n(max(a.Rows, 1))), s.apply(fuse.OpMod, j, s.n(max(a.Cols, 1))))
 }
 
 func (s *shaping) vStack() *node { return expr.NewConcat(s.op, fuse.AxisRows, s.args...) }
@@ -314,19 +314,19 @@ func (s *shaping) hStack() *node { return expr.NewConcat(s.op, fuse.AxisCols, s.
 func (s *shaping) flipRows() *node {
 	a := s.args[0]
 	i, j := s.at(a.Rows, a.Cols)
-	return s.gather(a, s.apply(fuse.OpSub, s.n(a.Rows-1), i), j)
+	return s.elements(a, s.apply(fuse.OpSub, s.n(a.Rows-1), i), j)
 }
 
 func (s *shaping) flipCols() *node {
 	a := s.args[0]
 	i, j := s.at(a.Rows, a.Cols)
-	return s.gather(a, i, s.apply(fuse.OpSub, s.n(a.Cols-1), j))
+	return s.elements(a, i, s.apply(fuse.OpSub, s.n(a.Cols-1), j))
 }
 
 func (s *shaping) roll() *node {
 	a := s.args[0]
 	i, j := s.at(a.Rows, a.Cols)
-	return s.gather(a, s.turned(i, s.whole(0, 0), a.Rows), s.turned(j, s.whole(1, 0), a.Cols))
+	return s.elements(a, s.turned(i, s.whole(0, 0), a.Rows), s.turned(j, s.whole(1, 0), a.Cols))
 }
 
 // turned is x - by, round the end of a length.
@@ -342,7 +342,7 @@ func (s *shaping) pad() *node {
 	a, top, bottom, left, right := s.args[0], s.size(0, 0), s.size(1, 0), s.size(2, 0), s.size(3, 0)
 	i, j := s.at(a.Rows+top+bottom, a.Cols+left+right)
 	i, j = s.plus(i, -top), s.plus(j, -left)
-	inner := s.gather(a, i, j)
+	inner := s.elements(a, i, j)
 	if value := s.number(4, 0); value != 0 {
 		inside := func(x *node, n int) *node { // compared as unsigned numbers, those below 0 are large
 			u := expr.NewConversion(s.op, fuse.U32, x)
@@ -388,7 +388,7 @@ func (s *shaping) reshape() *node {
 	}
 	place := s.apply(fuse.OpAdd, i, j)
 	width := s.n(max(a.Cols, 1))
-	n := s.gather(a, s.apply(fuse.OpDiv, place, width), s.apply(fuse.OpMod, place, width))
+	n := s.elements(a, s.apply(fuse.OpDiv, place, width), s.apply(fuse.OpMod, place, width))
 	if n.Kind == expr.Gather && a.Kind == expr.Leaf && a.Rows > 0 && rows%a.Rows == 0 {
 		n.Stack = &expr.Stack{Count: a.Rows, Of: a}
 	}
@@ -408,7 +408,7 @@ func (s *shaping) takeRows() *node {
 		return nil
 	}
 	_, j := s.at(1, a.Cols)
-	return s.gather(a, rows, j)
+	return s.elements(a, rows, j)
 }
 
 func (s *shaping) takeCols() *node {
@@ -424,15 +424,15 @@ func (s *shaping) takeCols() *node {
 		return nil
 	}
 	i, _ := s.at(a.Rows, 1)
-	return s.gather(a, i, cols)
+	return s.elements(a, i, cols)
 }
 
 func (s *shaping) kron() *node {
 	a, b := s.args[0], s.args[1]
 	i, j := s.at(s.times(a.Rows, b.Rows), s.times(a.Cols, b.Cols))
 	rows, cols := s.n(max(b.Rows, 1)), s.n(max(b.Cols, 1))
-	outer := s.gather(a, s.apply(fuse.OpDiv, i, rows), s.apply(fuse.OpDiv, j, cols))
-	return s.apply(fuse.OpMul, outer, s.gather(b, s.apply(fuse.OpMod, i, rows), s.apply(fuse.OpMod, j, cols)))
+	outer := s.elements(a, s.apply(fuse.OpDiv, i, rows), s.apply(fuse.OpDiv, j, cols))
+	return s.apply(fuse.OpMul, outer, s.elements(b, s.apply(fuse.OpMod, i, rows), s.apply(fuse.OpMod, j, cols)))
 }
 
 func (s *shaping) khatriRao() *node {
@@ -443,8 +443,8 @@ func (s *shaping) khatriRao() *node {
 	}
 	i, j := s.at(s.times(a.Rows, b.Rows), a.Cols)
 	rows := s.n(max(a.Rows, 1))
-	inner := s.gather(a, s.apply(fuse.OpMod, i, rows), j)
-	return s.apply(fuse.OpMul, inner, s.gather(b, s.apply(fuse.OpDiv, i, rows), j))
+	inner := s.elements(a, s.apply(fuse.OpMod, i, rows), j)
+	return s.apply(fuse.OpMul, inner, s.elements(b, s.apply(fuse.OpDiv, i, rows), j))
 }
 
 func (s *shaping) outer() *node {
@@ -469,7 +469,7 @@ func (s *shaping) cross() *node {
 		return nil
 	}
 	i, j := s.at(a.Rows, 3)
-	turned := func(x *node, by int) *node { return s.gather(x, i, s.turned(j, -by, 3)) }
+	turned := func(x *node, by int) *node { return s.elements(x, i, s.turned(j, -by, 3)) }
 	return s.apply(fuse.OpSub, s.apply(fuse.OpMul, turned(a, 1), turned(b, 2)), s.apply(fuse.OpMul, turned(a, 2), turned(b, 1)))
 }
 

@@ -71,7 +71,7 @@ func (s *shaping) groups() (sorted, number *node) {
 	}
 	zero := s.n(0)
 	_, j := s.at(1, sorted.Cols)
-	before := s.gather(sorted, zero, s.plus(j, -1))
+	before := s.elements(sorted, zero, s.plus(j, -1))
 	starts := s.apply(fuse.OpNe, before, sorted)
 	if sorted.Type.Compute() == fuse.F32 { // NaN differs from NaN
 		both := s.apply(fuse.OpAnd, s.apply(fuse.OpIsNaN, before), s.apply(fuse.OpIsNaN, sorted))
@@ -86,12 +86,12 @@ func (s *shaping) countUnique() *node {
 	if number.Err != nil {
 		return number
 	}
-	return s.gather(number, s.n(0), s.n(number.Cols-1))
+	return s.elements(number, s.n(0), s.n(number.Cols-1))
 }
 
 func (s *shaping) unique() *node {
 	sorted, number := s.groups()
-	return s.gather(sorted, s.n(0), s.groupsFrom(number, 1))
+	return s.elements(sorted, s.n(0), s.groupsFrom(number, 1))
 }
 
 func (s *shaping) uniqueCounts() *node {

@@ -311,7 +311,9 @@ func TestSparseNothing(t *testing.T) {
 		} {
 			same(t, what, must[[]float32](t)(e.Read(background)), make([]float32, 4))
 			same(t, what+" rows", must[[]float32](t)(matrix.SumRows(e).Read(background)), make([]float32, 2))
+			same(t, what+" mean", must[[]float32](t)(matrix.Mean(e).Read(background)), make([]float32, 1))
 			s := must[*sparse](t)(e.Sparse())
+			same(t, what+" mean, sparse", must[[]float32](t)(matrix.Mean[float32](s).Read(background)), make([]float32, 1))
 			same(t, what+", sparse", must[[]float32](t)(s.Expr().Read(background)), make([]float32, 4))
 			check(t, errors.Join(s.Append(1, 1, 7), s.Close()))
 		}

@@ -42,6 +42,13 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Name: "AddTo", Params: "a, b Operand[T], i, j int", Least: 2, Shape: "a.rows, a.cols", Text: []string{"addto", "addblock"},
 		Doc: "is a with b added to its elements from row i and column j on", Note: "It is as Put.",
 	},
+	{
+		Name: "Gather", Params: "a Operand[T], rows, cols Operand[int32]",
+		Doc: "is the elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j) is a(rows(i, j), cols(i, j))",
+		Note: "Where a has no such row or column it is 0. A kernel reads elements where it needs them, so that rows, columns and what is done with the " +
+			"result may be any expressions; a is evaluated first unless it is a matrix.",
+		Shape: "rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols",
+	},
 	{Name: "DotRows", Params: "a, b Operand[T]", Doc: "is the products of each two rows, a column", Shape: "Math.max(a.rows, b.rows), 1"},
 	{Name: "DotCols", Params: "a, b Operand[T]", Doc: "is the products of each two columns, a row", Shape: "1, Math.max(a.cols, b.cols)"},
 	{

@@ -73,12 +73,12 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   part(A,i,k,j,l) putrows(A,ROWS,B) putcols(A,COLS,B)
   addtorows(A,ROWS,B) addtocols(A,COLS,B) putdiag(A,D,[k])
   addtodiag(A,D,[k]) put(A,B,i,j) setblock(A,B,i,j)
-  addto(A,B,i,j) addblock(A,B,i,j) dotrows(A,B) dotcols(A,B)
-  mulstack(A,B,count) histogram(A,bins,low,high)
-  bincount(A,classes) searchsorted(A,B)
-  putelements(A,ROWS,COLS,B) addtoelements(A,ROWS,COLS,B)
-  transposestack(A,count) symmetriclower(A) symmetricupper(A)
-  countunique(A) unique(A,[k]) uniquecounts(A,[k])
-  complex(A,B) real(A) imag(A) angle(A) arg(A) conj(A)
-  conjtranspose(A) h(A)                                           that make or shape matrices; numbers in [] may be left out
+  addto(A,B,i,j) addblock(A,B,i,j) gather(A,ROWS,COLS)
+  dotrows(A,B) dotcols(A,B) mulstack(A,B,count)
+  histogram(A,bins,low,high) bincount(A,classes)
+  searchsorted(A,B) putelements(A,ROWS,COLS,B)
+  addtoelements(A,ROWS,COLS,B) transposestack(A,count)
+  symmetriclower(A) symmetricupper(A) countunique(A)
+  unique(A,[k]) uniquecounts(A,[k]) complex(A,B) real(A)
+  imag(A) angle(A) arg(A) conj(A) conjtranspose(A) h(A)           that make or shape matrices; numbers in [] may be left out
 `

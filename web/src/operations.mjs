@@ -331,6 +331,8 @@ export const shapings = (Base, shaped) => class extends Base {
   put(b, i, j) { return shaped(this, 'put', Shaping.Put, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
   /** @param {unknown} b @param {unknown} i @param {unknown} j */
   addTo(b, i, j) { return shaped(this, 'addTo', Shaping.AddTo, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
+  /** @param {unknown} rows @param {unknown} cols */
+  gather(rows, cols) { return shaped(this, 'gather', Shaping.Gather, [rows, cols], [], (_a, rows, cols) => [rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols]); }
   /** @param {unknown} b */
   dotRows(b) { return shaped(this, 'dotRows', Shaping.DotRows, [b], [], (a, b) => [Math.max(a.rows, b.rows), 1]); }
   /** @param {unknown} b */
@@ -777,6 +779,8 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   put(a, b, i, j) { return matrix(this, 'put', a).put(b, i, j); }
   /** @param {unknown} a @param {unknown} b @param {unknown} i @param {unknown} j */
   addTo(a, b, i, j) { return matrix(this, 'addTo', a).addTo(b, i, j); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
+  gather(a, rows, cols) { return matrix(this, 'gather', a).gather(rows, cols); }
   /** @param {unknown} a @param {unknown} b */
   dotRows(a, b) { return matrix(this, 'dotRows', a).dotRows(b); }
   /** @param {unknown} a @param {unknown} b */

@@ -478,6 +478,12 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   put(b: Expr, i: number, j: number): Expr;
   /** a with b added to its elements from row i and column j on. It is as Put. */
   addTo(b: Expr, i: number, j: number): Expr;
+  /**
+   * The elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j) is
+   * a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
+   * that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+   */
+  gather(rows: Expr, cols: Expr): Expr;
   /** The products of each two rows, a column. */
   dotRows(b: Expr): Expr;
   /** The products of each two columns, a row. */
@@ -1206,6 +1212,12 @@ export interface GpuOperations {
   put(a: Expr, b: Expr, i: number, j: number): Expr;
   /** a with b added to its elements from row i and column j on. It is as Put. */
   addTo(a: Expr, b: Expr, i: number, j: number): Expr;
+  /**
+   * The elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j) is
+   * a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
+   * that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+   */
+  gather(a: Expr, rows: Expr, cols: Expr): Expr;
   /** The products of each two rows, a column. */
   dotRows(a: Expr, b: Expr): Expr;
   /** The products of each two columns, a row. */

@@ -287,7 +287,11 @@ func (n *Node) sparseReduction(op string) *Node {
 		return nil
 	}
 	if n.Axis == fuse.AxisAll {
-		return NewReduction(op, n.Red, n.Axis, n.Value, a.Args[0])
+		red, values := n.Red, a.Args[0]
+		if red == fuse.ReduceMean && values.Rows*values.Cols == 0 && a.Rows*a.Cols > 0 { // the mean of elements that are all 0
+			red = fuse.ReduceSum
+		}
+		return NewReduction(op, red, n.Axis, n.Value, values)
 	}
 	number := 1.0
 	if n.Red == fuse.ReduceMean {
