@@ -99,7 +99,7 @@ func (m *core) size(op string, mem gpu.Host, exact bool) (int, error) {
 	case mem.Size >= n:
 		return n, nil
 	}
-	return 0, fail(op, wrong, itoa(mem.Size/size), " elements for ", m.Shape().String(), " of ", m.t.String())
+	return 0, fail(op, wrong, itoa(mem.Size/size), " elements for ", m.Shape().String(), " of ", m.t.String(), ", which needs ", itoa(n/size))
 }
 
 // read copies the elements, row by row, to host memory of at least that size. A matrix that lies in memory in another way is

@@ -56,7 +56,7 @@ func ConjugateGradients[T Elem](ctx context.Context, x *Dense[T], b Operand[T], 
 	case right.Err != nil:
 		return CGResult{}, right.Err
 	case cols != 1 || right.Rows != rows || right.Cols != 1:
-		return CGResult{}, expr.ShapeError(op, x.core().Shape(), right.Shape())
+		return CGResult{}, expr.ShapeError(op, "each needs to be a column of "+itoa(rows), x.core().Shape(), right.Shape())
 	case len(options) > 1, !(o.Tolerance >= 0), o.MaxIterations < 0, o.Every < 0:
 		return CGResult{}, fail(op, gpu.ErrInvalid, "options")
 	case rows == 0:

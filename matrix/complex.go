@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -20,10 +21,18 @@ func (s *shaping) conjTranspose() *node { return expr.NewTranspose(s.op, s.conj(
 // complexSolved is the solution of a complex system, that of a real one of twice the size.
 func (s *shaping) complexSolved(a, b *node) *node {
 	if a.Rows != b.Rows {
-		return expr.Failed(expr.ShapeError(s.op, a.Shape(), b.Shape()))
+		return expr.Misfit(s.op, expr.FitsSides(a.Rows), a, b)
 	}
-	x := s.solved(a.Solver(s.op), b.Stacked(s.op))
+	x := systemOf(a.Shape(), s.solved(a.Solver(s.op), b.Stacked(s.op)))
 	return expr.NewUnstacked(s.op, x)
+}
+
+// systemOf says of a system that what is solved in its place is of another matrix.
+func systemOf(a fault.Shape, x *node) *node {
+	if s, ok := x.Source.(*expr.System); ok {
+		s.Of = a
+	}
+	return x
 }
 
 // isComplex reports whether an operand is.

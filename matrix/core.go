@@ -160,7 +160,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	same := m.buf != nil && m.Rows == rows && m.Cols == cols
 	switch {
 	case m.typed != 0 && m.t != t:
-		return fail(op, gpu.ErrInvalid, t.String(), " to ", m.t.String())
+		return fail(op, gpu.ErrInvalid, t.String(), " to ", m.t.String(), ": convert the result")
 	case m.dev != nil && m.dev != dev:
 		return fail(op, gpu.ErrForeign, "the result is on another device")
 	case same && m.buf.ReadOnly():
@@ -171,7 +171,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 			return named(op, err)
 		} // else there may be more memory than m has elements now, and nobody replaces the rest
 	case m.fixed():
-		return expr.ShapeError(op, m.Shape(), to)
+		return expr.ShapeError(op, "wrapped memory needs a result of "+m.Shape().String(), m.Shape(), to)
 	}
 	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -41,8 +41,8 @@ func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *n
 	}
 	a = a.Typed(fuse.F32)
 	t := a.Type
-	if t.Compute() != fuse.F32 {
-		return nil, fail(op, gpu.ErrUnsupported, "not defined for ", t.String())
+	if !expr.Floats(t) {
+		return nil, expr.Undefined(op, t, expr.Floats)
 	}
 	a = expr.NewConversion(op, fuse.F32, a)
 	next := &Dense[float32]{}
@@ -139,7 +139,7 @@ func (f *factors) condition(ctx context.Context, op string, solve func(trans boo
 }
 
 // solveTo stores a solution. condition is called before anything is stored.
-func solveTo[T Elem](ctx context.Context, op string, dst *Dense[T], x *Expr[T], condition func() (float64, error)) error {
+func solveTo[T Elem](ctx context.Context, op string, f *factors, dst *Dense[T], x *Expr[T], condition func() (float64, error)) error {
 	if _, err := dst.usable(op); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func solveTo[T Elem](ctx context.Context, op string, dst *Dense[T], x *Expr[T], 
 	case err != nil:
 		return named(op, err)
 	case math.IsInf(cond, 1):
-		return fail(op, ErrSingular)
+		return notSolved(op, fault.Shape{f.rows, f.cols}, ErrSingular)
 	}
 	if err := dst.AssignContext(ctx, x); err != nil {
 		return named(op, err)
@@ -235,7 +235,7 @@ func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 // SolveTo stores [LU.Solve] in dst and waits for the condition number, once. A singular matrix is [ErrSingular] and leaves dst as it
 // was; a solution of a nearly singular one is stored and comes with a [Condition]. dst may be b.
 func (f *LU[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", dst, f.Solve(trans, b), func() (float64, error) { return f.Cond(ctx) })
+	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(trans, b), func() (float64, error) { return f.Cond(ctx) })
 }
 
 // Cond estimates the condition number of the matrix in the norm 1, infinity of a singular one. It waits.

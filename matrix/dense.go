@@ -228,7 +228,7 @@ func (m *Dense[T]) Reshape(rows, cols int) *Dense[T] {
 func (m *Dense[T]) DiagView() *Dense[T] {
 	return &Dense[T]{m.core().derive("DiagView", func(l expr.Layout) (expr.Layout, error) {
 		if l.Rows != l.Cols {
-			return l, expr.ShapeError("DiagView", l.Shape())
+			return l, expr.ShapeError("DiagView", expr.FitsSquare, l.Shape())
 		}
 		return expr.Layout{Rows: 1, Cols: l.Cols, Offset: l.Offset, Stride: l.Stride + 1, ColMajor: true}, nil
 	})}

@@ -59,10 +59,10 @@
 //
 // # Errors
 //
-// An error names the call that failed and says on what: "matrix: Mul: 2x3 by 5x6: dimension mismatch". Errors of the layers
-// underneath come under the name of the call of this package; compare sentinels with errors.Is. An expression keeps the error of the
-// function that could not build it. What a device refuses later, a batch for which there is no memory, is the error of whoever uses
-// a matrix that the batch was to write, and names the batch's last kernels. [gpu.WithDebug] logs what happens.
+// An error names the call that failed, says on what, and what would fit: "matrix: Mul: 2x3 by 5x6: dimension mismatch: the second factor
+// needs 3 rows". Errors of the layers underneath come under the name of the call of this package; compare sentinels with errors.Is. An
+// expression keeps the error of the function that could not build it. What a device refuses later, a batch for which there is no memory, is
+// the error of whoever uses a matrix that the batch was to write, and names the batch's last kernels. [gpu.WithDebug] logs what happens.
 //
 // # Precision
 //

@@ -94,7 +94,7 @@ func ExampleEval() {
 	fmt.Println(matrix.Eval("A * row(A, 0)", vars).Read(ctx))
 	// Output:
 	// [6 12 12 26] <nil>
-	// [] matrix: Eval: column 1: Mul: 2x2 by 1x2: dimension mismatch
+	// [] matrix: Eval: column 1: Mul: 2x2 by 1x2: dimension mismatch: the second factor needs 2 rows
 }
 
 func ExampleSum() {

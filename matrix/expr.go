@@ -136,7 +136,7 @@ func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
 func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
 	const op = "Value"
 	if n := e.expr(op).n; n.Err == nil && (n.Rows != 1 || n.Cols != 1) {
-		return v, expr.ShapeError(op, n.Shape(), fault.Shape{1, 1})
+		return v, expr.ShapeError(op, "a single element is needed; Read returns several", n.Shape(), fault.Shape{1, 1})
 	}
 	all, err := e.read(ctx, op)
 	if err != nil {

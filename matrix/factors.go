@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -15,15 +16,15 @@ import (
 // real is an operand in the type that decompositions compute in.
 func (s *shaping) float32(at int) *node {
 	if s.args[at].Type == fuse.C64 {
-		return expr.Failed(fail(s.op, gpu.ErrUnsupported, "not defined for ", fuse.C64.String()))
+		return expr.Failed(expr.Undefined(s.op, fuse.C64, expr.Floats))
 	}
 	return expr.NewConversion(s.op, fuse.F32, s.args[at])
 }
 
 // finish is a result in the operands' type.
 func (s *shaping) finish(x *node) *node {
-	if s.args[0].Type.Compute() != fuse.F32 {
-		s.fail(gpu.ErrUnsupported, "not defined for ", s.args[0].Type.String())
+	if t := s.args[0].Type; !expr.Floats(t) {
+		s.undefined(t)
 	}
 	if s.err != nil {
 		return expr.Failed(s.err)
@@ -32,6 +33,17 @@ func (s *shaping) finish(x *node) *node {
 		return x
 	}
 	return expr.NewConversion(s.op, s.args[0].Type, x)
+}
+
+// undefined notes a type that is not taken.
+func (s *shaping) undefined(t fuse.Type) {
+	takes := expr.Floats
+	if s.complexToo {
+		takes = expr.FloatsOrComplex
+	}
+	if s.err == nil {
+		s.err = expr.Undefined(s.op, t, takes)
+	}
 }
 
 func (s *shaping) routine(r expr.Routine, form expr.Form, count int, args ...*node) *node {
@@ -70,13 +82,13 @@ func (s *shaping) solve() *node {
 	if s.isComplex() {
 		return s.complexSolved(s.args[0], s.args[1])
 	}
+	s.complexToo = true
 	return s.finish(s.solved(s.float32(0), s.float32(1)))
 }
 
 func (s *shaping) solved(a, b *node) *node {
 	if b.Err == nil && a.Err == nil && a.Rows != b.Rows {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-		return expr.Failed(s.err)
+		return s.misfit(expr.FitsSides(a.Rows), a, b)
 	}
 	lu := s.routine(expr.RoutineLU, expr.Form{}, 1, a)
 	return s.routine(expr.RoutineLUSolve, expr.Form{}, 1, lu, b)
@@ -91,6 +103,7 @@ func (s *shaping) inverse() *node {
 	if s.isComplex() {
 		return s.complexSolved(s.args[0], identity)
 	}
+	s.complexToo = true
 	return s.finish(s.solved(s.float32(0), identity))
 }
 
@@ -199,8 +212,7 @@ func (s *shaping) upper(qr *node) *node {
 func (s *shaping) leastSquares() *node {
 	a, b := s.float32(0), s.float32(1)
 	if a.Err == nil && b.Err == nil && a.Rows != b.Rows {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-		return nil
+		return s.misfit(expr.FitsSides(a.Rows), a, b)
 	}
 	if a.Rows < a.Cols {
 		return s.finish(s.smallest(s.routine(expr.RoutineQR, expr.Form{}, 1, expr.NewTranspose(s.op, a)), b))
@@ -211,12 +223,14 @@ func (s *shaping) leastSquares() *node {
 // fitted solves the triangle of a packed QR for Q^T b.
 func (s *shaping) fitted(qr, b *node) *node {
 	y := s.routine(expr.RoutineQMul, expr.Form{Turned: true}, 1, qr, b)
-	return s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, s.part(qr, 0, qr.Cols, qr.Cols), s.part(y, 0, qr.Cols, b.Cols))
+	r := s.part(qr, 0, qr.Cols, qr.Cols)
+	return systemOf(qr.Shape(), s.routine(expr.RoutineTriangle, expr.Form{Upper: true}, 1, r, s.part(y, 0, qr.Cols, b.Cols)))
 }
 
 // smallest is the smallest solution of the transpose of what a packed QR is of: Q R^-T b.
 func (s *shaping) smallest(qr, b *node) *node {
-	x := s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, s.part(qr, 0, qr.Cols, qr.Cols), b)
+	r := s.part(qr, 0, qr.Cols, qr.Cols)
+	x := systemOf(fault.Shape{qr.Cols, qr.Rows}, s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: true}, 1, r, b))
 	return s.routine(expr.RoutineQMul, expr.Form{}, 1, qr, s.part(x, 0, qr.Rows, b.Cols))
 }
 

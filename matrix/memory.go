@@ -410,7 +410,7 @@ func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []
 	}
 	switch {
 	case len(shape) != 2:
-		return o, nil, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
+		return o, nil, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions; a matrix has two, a row one")
 	case a.Offset()%t.Size() != 0:
 		return o, nil, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
 	}

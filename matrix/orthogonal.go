@@ -47,7 +47,7 @@ func (f *Cholesky[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	case err != nil:
 		return err
 	case found[0] != 1:
-		return firstError(fail(op, ErrNotPosDef), next.close())
+		return firstError(notSolved(op, n.Shape(), ErrNotPosDef), next.close())
 	}
 	err = f.close()
 	f.factors = next
@@ -73,7 +73,7 @@ func (s *shaping) solvedTwice(l, b *node) *node {
 
 // SolveTo stores [Cholesky.Solve] in dst and waits for the condition number, once; see [LU.SolveTo].
 func (f *Cholesky[T]) SolveTo(ctx context.Context, dst *Dense[T], b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", dst, f.Solve(b), func() (float64, error) { return f.Cond(ctx) })
+	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(b), func() (float64, error) { return f.Cond(ctx) })
 }
 
 // Cond estimates the condition number of the matrix in the norm 1. It waits.
@@ -154,8 +154,10 @@ func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 	right := from(op, b)
 	return shown[T](op, f.all(), []*node{right}, func(s *shaping, qr *node) *node {
 		switch {
-		case qr.Rows < qr.Cols, trans && right.Rows != qr.Cols:
-			return expr.Failed(expr.ShapeError(op, qr.Shape(), right.Shape()))
+		case qr.Rows < qr.Cols:
+			return expr.Misfit(op, "at least as many rows as columns are needed", qr, right)
+		case trans && right.Rows != qr.Cols:
+			return expr.Misfit(op, expr.FitsSides(qr.Cols), qr, right)
 		case trans:
 			return s.smallest(qr, s.float32(1))
 		}
@@ -166,7 +168,7 @@ func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 // SolveTo stores [QR.Solve] in dst. A matrix of a smaller rank, as far as zeros on R's diagonal tell, is [ErrSingular] and leaves
 // dst as it was.
 func (f *QR[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", dst, f.Solve(trans, b), func() (float64, error) {
+	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(trans, b), func() (float64, error) {
 		if f.singular {
 			return math.Inf(1), nil
 		}

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -31,7 +31,7 @@ func (s *shaping) vector(column bool, count int) *node {
 		length, other = other, length
 	}
 	if v.Err == nil && (other != 1 || length != count) {
-		s.err = expr.ShapeError(s.op, s.args[1].Shape(), s.args[len(s.args)-1].Shape())
+		s.misfit(fitsNumbers+" of "+itoa(count), s.args[1], s.args[len(s.args)-1])
 	}
 	return v
 }
@@ -39,8 +39,12 @@ func (s *shaping) vector(column bool, count int) *node {
 // same checks that two operands have as many columns, or rows.
 func (s *shaping) same(cols bool) bool {
 	a, b := s.args[0], s.args[2]
-	if cols && a.Cols != b.Cols || !cols && a.Rows != b.Rows {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
+	length, unit, fits := a.Cols, "column", a.Cols == b.Cols
+	if !cols {
+		length, unit, fits = a.Rows, "row", a.Rows == b.Rows
+	}
+	if !fits {
+		s.misfit(fault.Needs("the second", length, unit), a, b)
 	}
 	return s.err == nil
 }
@@ -133,9 +137,9 @@ func (s *shaping) elementsAt() (places, values *node) {
 	case at.Err != nil:
 		s.err = at.Err
 	case rows.Rows != cols.Rows || rows.Cols != cols.Cols:
-		s.err = expr.ShapeError(s.op, rows.Shape(), cols.Shape())
+		s.misfit(expr.FitsEqual, rows, cols)
 	case !one && (b.Rows != rows.Rows || b.Cols != rows.Cols):
-		s.err = expr.ShapeError(s.op, rows.Shape(), b.Shape())
+		s.misfit("the second needs to be "+rows.Shape().String()+" or 1x1", rows, b)
 	}
 	if s.err != nil {
 		return nil, nil
@@ -230,8 +234,7 @@ func (s *shaping) onDiag(f func(a, d *node) *node) *node {
 	case d.Cols == 1 && d.Rows == count:
 		d = expr.NewTranspose(s.op, d)
 	default:
-		s.err = expr.ShapeError(s.op, a.Shape(), d.Shape())
-		return nil
+		return s.misfit("the diagonal needs to be a row or a column of "+itoa(count)+", or 1x1", a, d)
 	}
 	i, j := s.at(a.Rows, a.Cols)
 	from := s.plus(j, -max(k, 0))
@@ -288,7 +291,7 @@ func (s *shaping) mulStack() *node {
 func (s *shaping) transposeStack() *node {
 	a, count := s.args[0], s.size(0, 1)
 	if s.err == nil && (count == 0 && a.Rows > 0 || count > 0 && a.Rows%count != 0) {
-		s.fail(buffer.ErrShape, a.Shape().String(), " is no stack of ", itoa(count), " matrices")
+		s.err = expr.ShapeError(s.op, expr.FitsStack(count), a.Shape())
 	}
 	if s.err != nil {
 		return nil
@@ -311,7 +314,7 @@ func (s *shaping) symmetricUpper() *node { return s.symmetric(fuse.OpMin, fuse.O
 func (s *shaping) symmetric(row, col fuse.Op) *node {
 	a := s.args[0]
 	if a.Rows != a.Cols {
-		s.err = expr.ShapeError(s.op, a.Shape())
+		s.err = expr.ShapeError(s.op, expr.FitsSquare, a.Shape())
 		return nil
 	}
 	i, j := s.at(a.Rows, a.Cols)
@@ -341,8 +344,8 @@ func (s *shaping) counted(row *node, classes int) *node {
 func (s *shaping) histogram() *node {
 	a, bins, low, high := s.args[0], s.size(0, 10), s.number(1, 0), s.number(2, 1)
 	switch {
-	case a.Type.Compute() != fuse.F32:
-		s.fail(gpu.ErrUnsupported, "not defined for ", a.Type.String())
+	case !expr.Floats(a.Type):
+		s.undefined(a.Type)
 	case !(low < high) || math.IsInf(high-low, 0) || bins == 0:
 		s.fail(gpu.ErrInvalid, itoa(bins), " bins from ", text(low), " to ", text(high))
 	}
@@ -376,8 +379,7 @@ func (s *shaping) where32(cond, x *node) *node {
 func (s *shaping) searchSorted() *node {
 	row, a := s.args[0], s.args[1]
 	if row.Rows != 1 {
-		s.err = expr.ShapeError(s.op, row.Shape(), a.Shape())
-		return nil
+		return s.misfit(fault.Needs("the first", 1, "row"), row, a)
 	}
 	if row.Type != a.Type {
 		return expr.Join(s.op, row, a) // whose error says so

@@ -93,8 +93,8 @@ func (s *shaping) reals(first, second float64, what string) (a, b float64) {
 	if math.IsNaN(a+b) || math.IsInf(a, 0) || math.IsInf(b, 0) || b < 0 {
 		s.fail(gpu.ErrInvalid, what, " ", text(a), " and ", text(b))
 	}
-	if s.t.Compute() != fuse.F32 {
-		s.fail(gpu.ErrUnsupported, "not defined for ", s.t.String())
+	if !expr.Floats(s.t) {
+		s.undefined(s.t)
 	}
 	s.hold(a, b)
 	return a, b
@@ -127,8 +127,8 @@ func (s *shaping) uniform() *node {
 	if !(low <= high) || math.IsInf(float64(float32(high-low)), 0) {
 		s.fail(gpu.ErrInvalid, "from ", text(low), " to ", text(high))
 	}
-	if s.t.Compute() != fuse.F32 {
-		s.fail(gpu.ErrUnsupported, "not defined for ", s.t.String())
+	if !expr.Floats(s.t) {
+		s.undefined(s.t)
 	}
 	s.hold(low, high)
 	if s.err != nil {

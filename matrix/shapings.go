@@ -23,6 +23,8 @@ type shaping struct {
 	args    []*node
 	numbers []float64
 	err     error
+
+	complexToo bool // it is defined for complex64
 }
 
 // shapingNode makes the node of a shaping by its number in the table of operations. Numbers that may be left out may be missing.
@@ -66,6 +68,13 @@ func (s *shaping) fail(sentinel error, detail ...string) int {
 		s.err = fail(s.op, sentinel, detail...)
 	}
 	return 0
+}
+
+// misfit fails because two operands do not go together.
+func (s *shaping) misfit(fits string, a, b *node) *node {
+	n := expr.Misfit(s.op, fits, a, b)
+	s.err = n.Err
+	return n
 }
 
 // number returns the number at a place, or what stands for one that was left out.
@@ -271,6 +280,10 @@ func (s *shaping) band() *node {
 
 func (s *shaping) oneHot() *node {
 	labels, classes := s.labels(0), s.size(0, 0)
+	if labels.Err == nil && labels.Rows != 1 && labels.Cols != 1 {
+		s.err = expr.ShapeError(s.op, fitsNumbers, labels.Shape())
+		return nil
+	}
 	i, j := s.at(classes, classes)
 	switch {
 	case labels.Err != nil || labels.Cols == 1:
@@ -366,7 +379,7 @@ func (s *shaping) reshape() *node {
 	case s.err != nil:
 		return nil
 	case rows < 0 || cols < 0 || s.times(rows, cols) != all:
-		s.err = expr.ShapeError(s.op, a.Shape(), fault.Shape{rows, cols})
+		s.err = expr.ShapeError(s.op, expr.FitsElements(a.Shape()), a.Shape(), fault.Shape{rows, cols})
 		return nil
 	case all > math.MaxInt32:
 		s.fail(gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
@@ -395,6 +408,9 @@ func (s *shaping) reshape() *node {
 	return n
 }
 
+// fitsNumbers is what numbers of rows or columns need.
+const fitsNumbers = "the numbers need to be a row or a column"
+
 func (s *shaping) takeRows() *node {
 	a, rows := s.args[0], s.labels(1)
 	if rows.Err != nil {
@@ -404,8 +420,7 @@ func (s *shaping) takeRows() *node {
 		rows = expr.NewTranspose(s.op, rows)
 	}
 	if rows.Cols != 1 {
-		s.err = expr.ShapeError(s.op, a.Shape(), rows.Shape())
-		return nil
+		return s.misfit(fitsNumbers, a, s.args[1])
 	}
 	_, j := s.at(1, a.Cols)
 	return s.elements(a, rows, j)
@@ -420,8 +435,7 @@ func (s *shaping) takeCols() *node {
 		cols = expr.NewTranspose(s.op, cols)
 	}
 	if cols.Rows != 1 {
-		s.err = expr.ShapeError(s.op, a.Shape(), cols.Shape())
-		return nil
+		return s.misfit(fitsNumbers, a, s.args[1])
 	}
 	i, _ := s.at(a.Rows, 1)
 	return s.elements(a, i, cols)
@@ -438,8 +452,7 @@ func (s *shaping) kron() *node {
 func (s *shaping) khatriRao() *node {
 	a, b := s.args[0], s.args[1]
 	if a.Cols != b.Cols {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-		return nil
+		return s.misfit(fault.Needs("each", a.Cols, "column"), a, b)
 	}
 	i, j := s.at(s.times(a.Rows, b.Rows), a.Cols)
 	rows := s.n(max(a.Rows, 1))
@@ -456,8 +469,7 @@ func (s *shaping) outer() *node {
 		b = expr.NewTranspose(s.op, b)
 	}
 	if a.Cols != 1 || b.Rows != 1 {
-		s.err = expr.ShapeError(s.op, s.args[0].Shape(), s.args[1].Shape())
-		return nil
+		return s.misfit("each needs to be a row or a column", s.args[0], s.args[1])
 	}
 	return s.apply(fuse.OpMul, a, b)
 }
@@ -465,8 +477,7 @@ func (s *shaping) outer() *node {
 func (s *shaping) cross() *node {
 	a, b := s.args[0], s.args[1]
 	if a.Rows != b.Rows || a.Cols != 3 || b.Cols != 3 {
-		s.err = expr.ShapeError(s.op, a.Shape(), b.Shape())
-		return nil
+		return s.misfit("each needs 3 columns and as many rows", a, b)
 	}
 	i, j := s.at(a.Rows, 3)
 	turned := func(x *node, by int) *node { return s.elements(x, i, s.turned(j, -by, 3)) }
@@ -476,7 +487,7 @@ func (s *shaping) cross() *node {
 func (s *shaping) broadcastTo() *node {
 	a, rows, cols := s.args[0], s.size(0, 0), s.size(1, 0)
 	if a.Rows != rows && a.Rows != 1 || a.Cols != cols && a.Cols != 1 {
-		s.err = expr.ShapeError(s.op, a.Shape(), fault.Shape{rows, cols})
+		s.err = expr.ShapeError(s.op, expr.FitsSpread, a.Shape(), fault.Shape{rows, cols})
 		return nil
 	}
 	return s.sized(a, rows, cols)

@@ -66,14 +66,14 @@ func allFinite(ctx context.Context, op string, x *node, dev *gpu.Device) (bool, 
 }
 
 // unsolved is the error of the first system in an expression whose solution is not finite although its operands are: [ErrSingular], or
-// [ErrNotPosDef] of a Cholesky factor. It computes them again, and waits.
+// [ErrNotPosDef] of a Cholesky factor, and names the operation that asked for it. It computes them again, and waits.
 func unsolved(ctx context.Context, op string, n *node) error {
 	for _, f := range expr.Systems(n) {
 		operands := f.Args
 		if lu := f.Args[0]; f.Routine == expr.RoutineLUSolve && lu.Kind == expr.Factor {
 			operands = append(lu.Args[:1:1], f.Args[1:]...) // the factors of a singular matrix are not finite either
 		}
-		singular := true
+		s, singular := f.Source.(*expr.System), true
 		for i, x := range append(operands[:len(operands):len(operands)], f) {
 			finite, err := allFinite(ctx, op, x, n.Dev)
 			if err != nil {
@@ -84,16 +84,16 @@ func unsolved(ctx context.Context, op string, n *node) error {
 		switch {
 		case !singular:
 		case f.Routine == expr.RoutineCholesky:
-			return notSolved(op, operands[0], ErrNotPosDef)
+			return notSolved(s.Op, s.Of, ErrNotPosDef)
 		default:
-			return notSolved(op, operands[0], ErrSingular)
+			return notSolved(s.Op, s.Of, ErrSingular)
 		}
 	}
 	return nil
 }
 
-func notSolved(op string, a *node, err error) error {
-	return &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{a.Shape()}, Err: err}
+func notSolved(op string, a fault.Shape, err error) error {
+	return &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{a}, Err: err}
 }
 
 // finite reports whether all of a list are; integers are taken for what infinities were converted to.

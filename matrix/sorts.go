@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -47,9 +48,17 @@ func countIn(args []*node) int {
 
 // sortNode sorts along rows or columns.
 func sortNode(op string, what order, axis fuse.Axis, x *node, k int) *node {
+	length := x.Cols
+	if axis == fuse.AxisCols {
+		length = x.Rows
+	}
 	switch {
 	case x.Err != nil:
 		return x
+	case k > length:
+		return expr.Failed(&gpu.OpError{
+			Op: "matrix: " + op, Shapes: []fault.Shape{x.Shape()}, Err: gpu.ErrInvalid, Detail: itoa(k) + " of " + fault.Count(length, "element"),
+		})
 	case axis == fuse.AxisCols:
 		return expr.NewTranspose(op, sortNode(op, what, fuse.AxisRows, expr.NewTranspose(op, x), k))
 	case what == orderCumSum:

@@ -125,6 +125,9 @@ func TestTopK(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+		if err := matrix.TopKCols(a, 3).Err(); err.Error() != "matrix: TopKCols: 2x3: invalid argument: 3 of 2 elements" {
+			t.Error(err)
+		}
 		same(t, "text", must[[]float32](t)(matrix.Eval("topkrows(A, 2)", map[string]arg{"A": a}).Read(background)), []float32{3, 2, 6, 5})
 		n := 3000 * devtest.Times(30)
 		x := random(newRand(14), n)

@@ -273,7 +273,7 @@ func (e *Expr[T]) With(values Operand[T]) *Expr[T] {
 	case v.Kind == expr.Scalar && v.Rows == 1 && v.Cols == 1:
 		v = expr.Number(v.Type, 1, row.Cols, v.Value)
 	case v.Rows != 1 || v.Cols != row.Cols:
-		return &Expr[T]{expr.Failed(expr.ShapeError(op, row.Shape(), v.Shape()))}
+		return &Expr[T]{expr.Misfit(op, "a row of "+itoa(row.Cols)+" is needed, or 1x1", row, v)}
 	}
 	if err := expr.Join(op, row, v).Err; err != nil {
 		return &Expr[T]{expr.Failed(err)}
@@ -315,7 +315,7 @@ func MulBlockColumn[T Elem](a Operand[T], s *Sparse[T]) (*Sparse[T], error) {
 		return nil, err
 	}
 	if x.Cols != n.Rows {
-		return nil, expr.ShapeError(op, x.Shape(), n.Shape())
+		return nil, expr.ShapeError(op, expr.FitsFactor(x), x.Shape(), n.Shape())
 	}
 	ids, some, err := filled(op, n)
 	if err != nil {

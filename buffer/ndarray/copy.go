@@ -281,7 +281,7 @@ func (a *Array) Assign(ctx context.Context, src *Array) error {
 		from, ok = src.squeeze().stretch(a.squeeze().shape)
 	}
 	if !ok {
-		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(a.shape))
+		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(a.shape), ": dimensions have to be equal, or 1")
 	}
 	return a.through(ctx, op, src, from)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // View returns the array's bytes from one on as elements of a type and shape, of at most as many bytes. The array must be
@@ -38,7 +39,7 @@ func (a *Array) Reshape(shape ...int) (*Array, error) {
 		case !l.contiguous():
 			err = fail(op, buffer.ErrStride, "the array has gaps")
 		case err == nil && v.elements() != l.elements():
-			err = fail(op, buffer.ErrShape, text(l.shape), " to ", text(shape))
+			err = fail(op, buffer.ErrShape, text(l.shape), " to ", text(shape), ": ", fault.Needs("another shape", l.elements(), "element"))
 		}
 		return v, err
 	})

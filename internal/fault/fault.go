@@ -59,11 +59,11 @@ func (s Shape) String() string { return strconv.Itoa(s[0]) + "x" + strconv.Itoa(
 type OpError struct {
 	Op     string  // package and operation, for example "matrix: Mul"
 	Shapes []Shape // the operands, where shapes matter
-	Detail string  // what the caller needs to mend it
+	Detail string  // what the caller needs to mend it: what would fit
 	Err    error
 }
 
-// Error reads, for example, "matrix: Mul: 3x4 by 5x6: dimension mismatch".
+// Error reads, for example, "matrix: Mul: 3x4 by 5x6: dimension mismatch: the second factor needs 4 rows".
 func (e *OpError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -153,6 +153,17 @@ func Text(parts ...any) string {
 	}
 	return string(b)
 }
+
+// Count is a number of something, for people: "1 row", "2 rows".
+func Count(n int, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return strconv.Itoa(n) + " " + unit
+}
+
+// Needs says what would fit: "the second factor needs 4 rows".
+func Needs(what string, n int, unit string) string { return what + " needs " + Count(n, unit) }
 
 // Panic puts what recover returned into words, "" for nil.
 func Panic(cause any) (text string) {

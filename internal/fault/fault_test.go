@@ -26,6 +26,11 @@ func TestOpError(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
+	for n, want := range map[int]string{0: "x needs 0 rows", 1: "x needs 1 row", 2: "x needs 2 rows"} {
+		if got := fault.Needs("x", n, "row"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 	err := fmt.Errorf("loading: %w", fault.Fail("buffer: Read", fault.ErrClosed))
 	if !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrMapped) {
 		t.Error("the sentinel is lost")

@@ -51,7 +51,7 @@ func (k kernelOf) weights(op string, w Operand) (*Expr, error) {
 	case err != nil:
 		return nil, err
 	case shape != fault.Shape{k.outputs, k.cols}:
-		return nil, shapeError(op, shape, fault.Shape{k.outputs, k.cols})
+		return nil, shapeError(op, fitsSize(k.outputs, k.cols), shape, fault.Shape{k.outputs, k.cols})
 	case k.groups == 1:
 		return e, nil
 	}
@@ -100,7 +100,7 @@ func (c Conv) Forward(x, weights, bias Operand) *Expr {
 	}
 	b, shape, err := read(op, bias)
 	if err == nil && (min(shape[0], shape[1]) != 1 || max(shape[0], shape[1]) != k.outputs) {
-		err = shapeError(op, shape, fault.Shape{1, k.outputs})
+		err = shapeError(op, "a row or a column of "+itoa(k.outputs)+" is needed", shape, fault.Shape{1, k.outputs})
 	}
 	if err != nil {
 		return failed(err)
@@ -142,7 +142,7 @@ func (c Conv) KernelGrad(d, x Operand) *Expr {
 	}
 	grad, m, err := k.images(op, d, k.outputs, k.out)
 	if err == nil && m != n {
-		err = shapeError(op, fault.Shape{m, k.outputs * k.out}, fault.Shape{n, k.Channels * k.image})
+		err = shapeError(op, fitsRows, fault.Shape{m, k.outputs * k.out}, fault.Shape{n, k.Channels * k.image})
 	}
 	if err != nil {
 		return failed(err)

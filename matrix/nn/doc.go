@@ -50,9 +50,19 @@ type (
 
 func fail(op string, err error, detail ...string) error { return fault.Fail("nn: "+op, err, detail...) }
 
-func shapeError(op string, shapes ...fault.Shape) error {
-	return &gpu.OpError{Op: "nn: " + op, Shapes: shapes, Err: buffer.ErrShape}
+// shapeError says what would fit.
+func shapeError(op, fits string, shapes ...fault.Shape) error {
+	return &gpu.OpError{Op: "nn: " + op, Shapes: shapes, Detail: fits, Err: buffer.ErrShape}
 }
+
+// What fits, in words that several calls share.
+const (
+	fitsEqual = "sizes have to be equal"
+	fitsRows  = "as many rows are needed"
+)
+
+// fitsSize is what an operand of a known size needs.
+func fitsSize(rows, cols int) string { return fault.Shape{rows, cols}.String() + " is needed" }
 
 func failed(err error) *Expr { return matrix.Failed[float32](err) }
 

@@ -3,10 +3,12 @@
 package nn_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -101,4 +103,10 @@ func dot(a, b []float64) (sum float64) {
 		sum += a[i] * b[i]
 	}
 	return sum
+}
+
+// saysShape reports whether an error is of sizes that do not go together, has them, and says which would.
+func saysShape(err error) bool {
+	var op *gpu.OpError
+	return errors.Is(err, buffer.ErrShape) && errors.As(err, &op) && len(op.Shapes) > 1 && op.Detail != ""
 }

@@ -23,7 +23,7 @@ func labelled(op string, x Operand, labels Labels) (e *Expr, at *whole, shape fa
 		at, size = at.T(), fault.Shape{size[1], size[0]}
 	}
 	if size != (fault.Shape{shape[0], 1}) {
-		err = shapeError(op, shape, size)
+		err = shapeError(op, "a row or a column of "+fault.Count(shape[0], "label")+" is needed", shape, size)
 	}
 	return e, at, shape, err
 }
@@ -58,7 +58,7 @@ func alike(op string, a, b Operand) (x, y *Expr, n float32, err error) {
 	}
 	y, other, err := read(op, b)
 	if err == nil && shape != other {
-		err = shapeError(op, shape, other)
+		err = shapeError(op, fitsEqual, shape, other)
 	}
 	return x, y, float32(max(shape[0]*shape[1], 1)), err
 }

@@ -57,7 +57,7 @@ func (b BatchNorm) features(op string, x Operand) (e *Expr, f features, err erro
 		return e, features{shape[0], shape[1], shape[1], 1}, nil
 	}
 	if f.cols%f.count != 0 {
-		return nil, f, shapeError(op, shape, fault.Shape{shape[0], f.count})
+		return nil, f, shapeError(op, "a multiple of "+fault.Count(f.count, "column")+" is needed", shape, fault.Shape{shape[0], f.count})
 	}
 	f.places = f.cols / f.count
 	return e, f, nil
@@ -69,7 +69,7 @@ func (f features) vectors(op string, rows ...Operand) ([]*Expr, error) {
 	for i, r := range rows {
 		e, shape, err := read(op, r)
 		if err == nil && shape != (fault.Shape{1, f.count}) {
-			err = shapeError(op, shape, fault.Shape{1, f.count})
+			err = shapeError(op, fitsSize(1, f.count), shape, fault.Shape{1, f.count})
 		}
 		if err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (b BatchNorm) Backward(d, x, scale Operand, s *Statistics) (dx, dscale, dbi
 	if err == nil {
 		var shape fault.Shape
 		if grad, shape, err = read(op, d); err == nil && shape != (fault.Shape{f.n, f.cols}) {
-			err = shapeError(op, shape, fault.Shape{f.n, f.cols})
+			err = shapeError(op, fitsSize(f.n, f.cols), shape, fault.Shape{f.n, f.cols})
 		}
 	}
 	if err != nil {

@@ -65,7 +65,7 @@ func (m *memory) of(op string, param *Dense, shape fault.Shape, matrices int) (*
 	if s := m.all[param]; s != nil {
 		if s.a != nil {
 			if rows, cols := s.a.Dims(); shape != (fault.Shape{rows, cols}) {
-				return nil, shapeError(op, shape, fault.Shape{rows, cols})
+				return nil, shapeError(op, "a parameter keeps its size", shape, fault.Shape{rows, cols})
 			}
 		}
 		return s, nil
@@ -95,7 +95,7 @@ func (m *memory) step(op string, param *Dense, grad Operand, decay float32, matr
 	case err != nil:
 		return err
 	case size != shape:
-		return shapeError(op, shape, size)
+		return shapeError(op, fitsEqual, shape, size)
 	case param.Device() == nil:
 		return nil // an empty matrix
 	}

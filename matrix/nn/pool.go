@@ -49,7 +49,7 @@ func (w Window) scatter(op string, d, x Operand) *Expr {
 	}
 	grad, m, err := g.images(op, d, g.Channels, g.out)
 	if err == nil && m != n {
-		err = shapeError(op, fault.Shape{m, g.Channels * g.out}, fault.Shape{n, g.Channels * g.image})
+		err = shapeError(op, fitsRows, fault.Shape{m, g.Channels * g.out}, fault.Shape{n, g.Channels * g.image})
 	}
 	if err != nil {
 		return failed(err)

@@ -38,7 +38,7 @@ func Quantise(x Operand, bits int, residual *Dense) (*Quantised, error) {
 	case residual != nil:
 		r, size, err := read[float32](op, residual)
 		if err == nil && size != shape {
-			err = shapeError(op, shape, size)
+			err = shapeError(op, fitsEqual, shape, size)
 		}
 		if err != nil {
 			return nil, err
@@ -129,7 +129,7 @@ func (q *Quantised) Dequantise() *Expr {
 	case q.Bits < 1 || q.Bits > 8 || q.Rows < 0:
 		return failed(fail(op, gpu.ErrInvalid, itoa(q.Bits), " bits of ", itoa(q.Rows), " rows"))
 	case shape[0] != rows || low != size || up != size:
-		return failed(shapeError(op, shape, low, up))
+		return failed(shapeError(op, fault.Needs("the first", rows, "row")+", the others "+size.String(), shape, low, up))
 	case q.Bits > 1:
 		share := matrix.Convert[float32](levels).AddScalar(0.5).Scale(1 / float32(int(1)<<q.Bits))
 		return lower.Add(upper.Sub(lower).MulElem(share))

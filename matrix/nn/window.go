@@ -85,7 +85,7 @@ func (g grid) images(op string, x Operand, channels, size int) (*Expr, int, erro
 		return nil, 0, err
 	}
 	if shape[1] != channels*size {
-		return nil, 0, shapeError(op, shape, fault.Shape{shape[0], channels * size})
+		return nil, 0, shapeError(op, fault.Needs("each image", channels*size, "element"), shape, fault.Shape{shape[0], channels * size})
 	}
 	// The numbers of columns of what is multiplied or reduced.
 	if err := counts(op, shape[0], max(channels, g.Channels), max(g.out, g.image)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -56,7 +57,7 @@ func zipped[T, U matrix.Elem](op string, f func([]*matrix.Expr[T]) *matrix.Expr[
 			common, ok = a.shape, true
 		}
 		if !ok {
-			return failed[U](shapeError(op, shape, a.shape))
+			return failed[U](shapeError(op, fitsSpread, shape, a.shape))
 		}
 		shape = common
 	}
@@ -201,8 +202,11 @@ func MatMul[T matrix.Elem](a, b *Tensor[T]) *Tensor[T] {
 	la, lb := len(a.shape)-2, len(b.shape)-2
 	m, k, n := a.shape[la], a.shape[la+1], b.shape[lb+1]
 	stack, ok := stretched(a.shape[:la], b.shape[:lb])
-	if !ok || k != b.shape[lb] {
-		return failed[T](shapeError(op, a.shape, b.shape))
+	switch {
+	case k != b.shape[lb]:
+		return failed[T](shapeError(op, fault.Needs("the second factor", k, "row"), a.shape, b.shape))
+	case !ok:
+		return failed[T](shapeError(op, fitsSpread+", before the last two", a.shape, b.shape))
 	}
 	shape := append(slices.Clone(stack), m, n)
 	if _, err := product(op, shape); err != nil {

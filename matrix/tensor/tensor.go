@@ -50,9 +50,16 @@ func failed[T matrix.Elem](err error) *Tensor[T] {
 	return &Tensor[T]{e: matrix.Failed[T](err), err: err}
 }
 
-func shapeError(op string, a, b []int) error {
-	return fail(op, buffer.ErrShape, text(a), " with ", text(b))
+// shapeError says what would fit.
+func shapeError(op, fits string, a, b []int) error {
+	return fail(op, buffer.ErrShape, text(a), " with ", text(b), ": ", fits)
 }
+
+// fitsSpread is what element-wise operations need.
+const fitsSpread = "dimensions have to be equal, or 1"
+
+// fitsElements is what another shape needs.
+func fitsElements(n int) string { return fault.Needs("another shape", n, "element") }
 
 // text is a shape for people.
 func text(shape []int) string {
@@ -114,7 +121,7 @@ func New[T matrix.Elem](a matrix.Operand[T], shape ...int) *Tensor[T] {
 		return failed[T](err)
 	}
 	if rows, cols := e.Dims(); rows*cols != n {
-		return failed[T](shapeError(op, []int{rows, cols}, shape))
+		return failed[T](shapeError(op, fitsElements(rows*cols), []int{rows, cols}, shape))
 	}
 	return &Tensor[T]{e: e, shape: slices.Clone(shape)}
 }
@@ -183,7 +190,7 @@ func (t *Tensor[T]) Reshape(shape ...int) *Tensor[T] {
 			return failed[T](err)
 		}
 		if rest == 0 || count(t.shape)%rest != 0 {
-			return failed[T](shapeError(op, t.shape, shape))
+			return failed[T](shapeError(op, "the rest has to divide "+strconv.Itoa(count(t.shape)), t.shape, shape))
 		}
 		shape[at] = count(t.shape) / rest
 	}
@@ -192,7 +199,7 @@ func (t *Tensor[T]) Reshape(shape ...int) *Tensor[T] {
 	case err != nil:
 		return failed[T](err)
 	case n != count(t.shape):
-		return failed[T](shapeError(op, t.shape, shape))
+		return failed[T](shapeError(op, fitsElements(count(t.shape)), t.shape, shape))
 	}
 	return &Tensor[T]{e: t.e, shape: shape}
 }
@@ -279,7 +286,7 @@ func (t *Tensor[T]) Broadcast(shape ...int) *Tensor[T] {
 	}
 	common, ok := stretched(t.shape, shape)
 	if !ok || !slices.Equal(common, shape) {
-		return failed[T](shapeError(op, t.shape, shape))
+		return failed[T](shapeError(op, fitsSpread, t.shape, shape))
 	}
 	return t.read(op, t.placed(shape))
 }

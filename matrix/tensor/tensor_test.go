@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -313,6 +314,10 @@ func TestErrors(t *testing.T) {
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", what, c.err, c.want)
+		}
+		var op *gpu.OpError
+		if c.want == buffer.ErrShape && (!errors.As(c.err, &op) || !regexp.MustCompile(`^\(.*\) with \(.*\): .*[a-z]`).MatchString(op.Detail)) {
+			t.Errorf("%s: %v does not say what would fit", what, c.err)
 		}
 	}
 }

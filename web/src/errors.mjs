@@ -18,9 +18,12 @@ export class SubletError extends Error {
 export const failure = (code, where, why, cause) =>
   new SubletError(code, `sublet: ${where}: ${why}`, cause === undefined ? undefined : {cause});
 
-/** @param {string} where @param {{rows: number, cols: number}[]} shapes */
-export const shapeError = (where, ...shapes) =>
-  failure('ErrShape', where, `${shapes.map((s) => `${s.rows}x${s.cols}`).join(' by ')}: dimension mismatch`);
+/** @param {string} where @param {string} fits what would fit @param {{rows: number, cols: number}[]} shapes */
+export const shapeError = (where, fits, ...shapes) =>
+  failure('ErrShape', where, `${shapes.map((s) => `${s.rows}x${s.cols}`).join(' by ')}: dimension mismatch: ${fits}`);
+
+/** What would fit, as Go says it. @param {string} what @param {number} n @param {string} unit */
+export const needs = (what, n, unit) => `${what} needs ${n} ${unit}${n === 1 ? '' : 's'}`;
 
 /**
  * Shows a value in a message without running any code of the user's.

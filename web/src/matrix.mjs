@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {dataOf} from './data.mjs';
-import {failure, guard, shapeError, show} from './errors.mjs';
+import {failure, guard, show} from './errors.mjs';
 import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs';
 import * as nodes from './node.mjs';
 import {Command} from './protocol.mjs';
@@ -120,7 +120,7 @@ export class Matrix extends View {
   setShape(rows, cols) {
     const where = 'setShape', {session, leaf, memory} = this.#own(where);
     nodes.checkDims(where, rows, cols);
-    if (rows * cols !== leaf.rows * leaf.cols) throw shapeError(where, leaf, {rows, cols});
+    nodes.checkCount(where, leaf, rows, cols);
     if (!memory.gapless) throw failure('ErrStride', where, 'the matrix has gaps');
     const next = memory.sized(rows, cols).leaf();
     session.size(Command.SetShape, next, leaf);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {INT32_REDUCTIONS, OF_COMPLEX, REAL_REDUCTIONS, REDUCED_COMPLEX, SHAPING_TYPES} from './codes.mjs';
-import {COMPLEX64, FLOAT32, INT32, checkElement, dtypeOf, scalarBits} from './dtype.mjs';
-import {failure, shapeError, show} from './errors.mjs';
+import {COMPLEX64, DTYPES, FLOAT32, INT32, checkElement, dtypeOf, scalarBits} from './dtype.mjs';
+import {failure, needs, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
@@ -67,19 +67,18 @@ function checkElements(where, rows, cols, sparse) {
   }
 }
 
-/** @param {string} where @param {DType} type @returns {Error} */
-const undefinedFor = (where, type) => failure('ErrUnsupported', where, `not defined for ${type.name}`);
+/** Refuses a type that an operation is not defined for. @param {string} where @param {DType} type @param {(t: DType) => boolean} takes */
+function checkType(where, type, takes) {
+  if (takes(type)) return;
+  const list = DTYPES.filter(takes).map((t) => t.name), last = list.pop();
+  const fits = list.length === DTYPES.length - 2 ? 'all others' : list.length === 0 ? last : `${list.join(', ')} and ${last}`;
+  throw failure('ErrUnsupported', where, `not defined for ${type.name}, but for ${fits}`);
+}
 
 /** The type of what an operation makes. @param {string} where @param {number} op @param {DType} type */
 function resultOf(where, op, type) {
-  if (type === COMPLEX64) return dtypeOf(where, OF_COMPLEX[op] ?? refused(where, type), type);
-  if ((type.real ? WHOLE_ONLY : REAL_ONLY).has(op)) throw undefinedFor(where, type);
-  return type;
-}
-
-/** @param {string} where @param {DType} type @returns {never} */
-function refused(where, type) {
-  throw undefinedFor(where, type);
+  checkType(where, type, (t) => t === COMPLEX64 ? op in OF_COMPLEX : !(t.real ? WHOLE_ONLY : REAL_ONLY).has(op));
+  return type === COMPLEX64 ? dtypeOf(where, OF_COMPLEX[op], type) : type;
 }
 
 /** The type of a number among elements of a type: a complex one is as good as one without an imaginary part. @param {DType} type */
@@ -116,11 +115,14 @@ export function typeOf(where, op, args) {
 /** The common length of a dimension: 1 stretches. @param {number} a @param {number} b @returns {number} -1 if there is none */
 const stretch = (a, b) => a === b || b === 1 ? a : a === 1 ? b : -1;
 
+/** What fits, of sizes. */
+const SPREAD = 'sizes have to be equal, or 1';
+
 /** @param {string} where @param {number} op @param {Node} a @param {Node} b */
 export function binary(where, op, a, b) {
   const type = resultOf(where, op, sameType(where, a.type, b.type));
   const rows = stretch(a.rows, b.rows), cols = stretch(a.cols, b.cols);
-  if (rows < 0 || cols < 0) throw shapeError(where, a, b);
+  if (rows < 0 || cols < 0) throw shapeError(where, SPREAD, a, b);
   checkElements(where, rows, cols, a.sparse || b.sparse);
   return new Node(op, type, rows, cols, a, b);
 }
@@ -131,7 +133,7 @@ function broadcast(where, nodes) {
   for (const n of nodes) {
     type = sameType(where, type, n.type);
     const r = stretch(rows, n.rows), c = stretch(cols, n.cols);
-    if (r < 0 || c < 0) throw shapeError(where, {rows, cols}, n);
+    if (r < 0 || c < 0) throw shapeError(where, SPREAD, {rows, cols}, n);
     rows = r;
     cols = c;
   }
@@ -170,7 +172,7 @@ export function power(where, x, power) {
 /** @param {string} where @param {Node} a @param {Node} b */
 export function product(where, a, b) {
   const type = sameType(where, a.type, b.type);
-  if (a.cols !== b.rows) throw shapeError(where, a, b);
+  if (a.cols !== b.rows) throw shapeError(where, needs('the second factor', a.cols, 'row'), a, b);
   checkElements(where, a.rows, b.cols, a.sparse || b.sparse);
   return new Node(Op.MatMul, type, a.rows, b.cols, a, b);
 }
@@ -211,10 +213,16 @@ export function inRows(a) {
   return s !== null && (a.rows * a.cols === 0 || ((a.cols === 1 || s.col === 1) && (a.rows === 1 || s.row === a.cols)));
 }
 
+/** Refuses another shape of more or fewer elements. @param {string} where @param {Node} a @param {number} rows @param {number} cols */
+export function checkCount(where, a, rows, cols) {
+  const count = a.rows * a.cols;
+  if (rows * cols !== count) throw shapeError(where, needs('another shape', count, 'element'), a, {rows, cols});
+}
+
 /** @param {string} where @param {Node} a @param {number} rows @param {number} cols */
 export function reshape(where, a, rows, cols) {
   checkDims(where, rows, cols);
-  if (rows * cols !== a.rows * a.cols) throw shapeError(where, a, {rows, cols});
+  checkCount(where, a, rows, cols);
   const node = new Node(Op.Reshape, a.type, rows, cols, a, null, null, [rows, cols]);
   if (inRows(a)) node.steps = {row: cols, col: 1};
   return node;
@@ -238,8 +246,8 @@ export function numberOf(where, value) {
  * @param {number} number what the reduction takes
  */
 export function reduce(where, what, a, axis, number) {
-  if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw undefinedFor(where, a.type);
-  const complex = a.type === COMPLEX64 && dtypeOf(where, REDUCED_COMPLEX[what] ?? refused(where, a.type), INT32);
+  checkType(where, a.type, (t) => t === COMPLEX64 ? what in REDUCED_COMPLEX : t.real || !REAL_REDUCTIONS.includes(what));
+  const complex = a.type === COMPLEX64 && dtypeOf(where, REDUCED_COMPLEX[what], INT32);
   const type = complex || (INT32_REDUCTIONS.includes(what) ? INT32 : a.type);
   const along = axisOf(where, axis);
   const rows = along === Axis.Rows ? a.rows : 1, cols = along === Axis.Cols ? a.cols : 1;
@@ -248,10 +256,10 @@ export function reduce(where, what, a, axis, number) {
 
 /** A sort or the like; of the k largest elements where k is given. @param {string} where @param {number} op @param {Node} a @param {unknown} axis @param {number} [k] */
 export function sorted(where, op, a, axis, k) {
-  if (a.type === COMPLEX64 && op !== Op.CumSum) throw undefinedFor(where, a.type);
+  checkType(where, a.type, (t) => t !== COMPLEX64 || op === Op.CumSum);
   const along = axisOf(where, axis), down = along === Axis.Cols;
   const all = down ? a.rows : a.cols, kept = k ?? all;
-  if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${kept} of ${all} elements`);
+  if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${a.rows}x${a.cols}: ${kept} of ${all} elements`);
   const type = op === Op.ArgSort || op === Op.ArgTopK ? INT32 : a.type;
   return new Node(op, type, down ? kept : a.rows, down ? a.cols : kept, a, null, null, k === undefined ? [along] : [along, k]);
 }

@@ -111,7 +111,7 @@ export class Session extends Connection {
   /** @param {Node} target @param {Node} node */
   assign(target, node) {
     this.check();
-    if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', target, node);
+    if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', `a result of ${target.rows}x${target.cols} is needed`, target, node);
     const program = new Program(this.message, 'assign');
     this.#into(Command.Assign, program, target, [], node);
     this.#evaluated(program);

@@ -2,7 +2,7 @@
 
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, guard, shapeError, show} from './errors.mjs';
+import {allocate, failure, guard, needs, shapeError, show} from './errors.mjs';
 import {Expr, inside, useSparse} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
@@ -281,7 +281,7 @@ export class Sparse extends Expr {
     if (part.session !== this.#held.session) throw failure('ErrForeign', where, 'operands of two devices');
     const {node} = part;
     if (node.type !== this.#type) throw failure('ErrInvalid', where, `${node.type.name} with ${this.#type.name}; convert with astype`);
-    if (node.cols !== this.rows) throw shapeError(where, node, this);
+    if (node.cols !== this.rows) throw shapeError(where, needs('the second factor', node.cols, 'row'), node, this);
     return evaluated(where, part.session, node, options, {held: this.#held, cols: this.cols});
   }
 

@@ -93,6 +93,24 @@ test('shapes', () => {
   fails('ErrLimit', () => nodes.binary('add', Op.Add, leaf(1, 2 ** 20), leaf(2 ** 20, 1)));
 });
 
+test('errors say what would fit', () => {
+  const a = leaf(2, 3), k = leaf(2, 3, {type: int32}), z = leaf(2, 3, {type: complex64});
+  for (const [text, run] of /** @type {[string, () => unknown][]} */ ([
+    ['add: 2x3 by 3x2: dimension mismatch: sizes have to be equal, or 1', () => nodes.binary('add', Op.Add, a, leaf(3, 2))],
+    ['where: 2x3 by 3x2: dimension mismatch: sizes have to be equal, or 1', () => nodes.ternary('where', Op.Where, a, a, leaf(3, 2))],
+    ['matmul: 2x3 by 2x3: dimension mismatch: the second factor needs 3 rows', () => nodes.product('matmul', a, a)],
+    ['matmul: 2x1 by 2x3: dimension mismatch: the second factor needs 1 row', () => nodes.product('matmul', leaf(2, 1), a)],
+    ['reshape: 2x3 by 2x2: dimension mismatch: another shape needs 6 elements', () => nodes.reshape('reshape', a, 2, 2)],
+    ['topk: 2x3: 4 of 3 elements', () => nodes.sorted('topk', Op.TopK, a, 1, 4)],
+    ['add: float32 with int32; convert with astype', () => nodes.binary('add', Op.Add, a, k)],
+    ['exp: not defined for int32, but for float32, float16 and complex64', () => nodes.unary('exp', Op.Exp, k)],
+    ['gelu: not defined for complex64, but for float32 and float16', () => nodes.unary('gelu', Op.Gelu, z)],
+    ['logsumexp: not defined for int32, but for float32 and float16', () => nodes.reduce('logsumexp', Reduction.LogSumExp, k, 0, 0)],
+    ['bitwiseAnd: not defined for float32, but for int32, uint32, int8, uint8, int16, uint16 and bool', () => nodes.binary('bitwiseAnd', Op.BitAnd, a, a)],
+    ['sort: not defined for complex64, but for all others', () => nodes.sorted('sort', Op.Sort, z, 0)],
+  ])) assert.throws(run, {message: `sublet: ${text}`});
+});
+
 test('parts know where they lie', () => {
   const a = leaf(4, 6);
   assert.deepEqual(nodes.transpose(a).steps, {row: 1, col: 6});

@@ -104,7 +104,7 @@ func (s *recorded) moved() (to Dense, moved bool, err error) {
 	switch {
 	case err != nil:
 	case to.Rows != s.Node.Rows || to.Cols != s.Node.Cols:
-		err = expr.ShapeError("Run", to.Shape(), s.Node.Shape())
+		err = expr.ShapeError("Run", fitsBefore, to.Shape(), s.Node.Shape())
 	case to.Buf.ReadOnly():
 		err = expr.Fail("Run", fault.ErrReadOnly, "the memory that the destination wraps")
 	}

@@ -344,6 +344,9 @@ type Lister interface {
 	List() []int32
 }
 
+// fitsBefore is what a matrix needs that was resized.
+const fitsBefore = "a matrix has to keep the size that it was used with"
+
 // leaf appends a matrix of the expression, which may have changed since the expression was built, but not its size.
 func (r *Run) leaf(n *expr.Node) error {
 	d, err := n.Source.(Source).Current()
@@ -356,7 +359,7 @@ func (r *Run) leaf(n *expr.Node) error {
 		return err
 	}
 	if n.Kind == expr.Leaf && (d.Rows != n.Rows || d.Cols != n.Cols) {
-		return expr.ShapeError("Assign", n.Shape(), d.Shape())
+		return expr.ShapeError("Assign", fitsBefore, n.Shape(), d.Shape())
 	}
 	r.operands[r.nodes[n]] = r.operand(d)
 	return nil

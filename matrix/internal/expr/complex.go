@@ -16,6 +16,9 @@ import (
 
 // NewComplex builds a matrix of its real and its imaginary parts, both float32. Parts stretch to a common size.
 func NewComplex(op string, re, im *Node) *Node {
+	if isComplex([]*Node{re, im}) {
+		return Failed(Fail(op, gpu.ErrUnsupported, "not defined for ", fuse.C64.String(), ", but for ", fuse.F32.String()))
+	}
 	n := Join(op, re, im)
 	if n.Err != nil {
 		return n
@@ -255,7 +258,7 @@ func multiplier(op string, b *Node) *Node {
 func complexProduct(op string, a, b *Node) *Node {
 	switch {
 	case a.Cols != b.Rows:
-		return Failed(ShapeError(op, a.Shape(), b.Shape()))
+		return Misfit(op, FitsFactor(a), a, b)
 	case a.Kind != Complex:
 		return NewUnwoven(op, NewProduct(op, a, b.Woven(op)))
 	}
@@ -273,9 +276,4 @@ func (n *Node) Stacked(op string) *Node {
 // NewUnstacked is the inverse of [Node.Stacked].
 func NewUnstacked(op string, n *Node) *Node {
 	return NewTranspose(op, NewUnwoven(op, NewTranspose(op, n)))
-}
-
-// unsupported says that an operation does not take complex numbers.
-func unsupported(op string) *Node {
-	return Failed(Fail(op, fault.ErrUnsupported, "not defined for ", fuse.C64.String()))
 }

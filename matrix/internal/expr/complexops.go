@@ -15,27 +15,31 @@ func (n *Node) ofParts(op string, args []*Node) *Node {
 	for _, a := range args {
 		switch {
 		case a.Kind == Sparse:
-			return unsupported(op)
+			return Failed(Fail(op, fault.ErrUnsupported, "not defined for ", fuse.C64.String(), " with a sparse matrix, but with a dense one"))
 		case a.Type != fuse.C64 && a.Type != fuse.F32 && a.Type != Untyped:
-			return Failed(Fail(op, fault.ErrInvalid, a.Type.String(), " with ", fuse.C64.String()))
+			return mixed(op, a.Type, fuse.C64)
 		}
 	}
 	a := args[0]
 	switch n.Kind {
 	case Map:
-		return complexMap(op, n.Op, args)
+		if z := complexMap(op, n.Op, args); z != nil {
+			return z
+		}
 	case Product:
 		return complexProduct(op, a, args[1])
 	case Transpose:
 		return a.onParts(op, func(part *Node) *Node { return NewTranspose(op, part) })
 	case Reduce:
-		return complexReduction(op, n, a)
+		if z := complexReduction(op, n, a); z != nil {
+			return z
+		}
 	case Scan:
 		if n.Red == fuse.ReduceSum {
 			return a.onParts(op, func(part *Node) *Node { return NewScan(op, n.Red, part) })
 		}
 	}
-	return unsupported(op)
+	return n.undefined(op, fuse.C64)
 }
 
 // onParts applies a linear function to both parts.
@@ -48,7 +52,7 @@ func (n *Node) onParts(op string, f func(*Node) *Node) *Node {
 	return NewComplex(op, x, Number(fuse.F32, x.Rows, x.Cols, 0))
 }
 
-// complexReduction is a sum of elements, or what is known of their absolute values.
+// complexReduction is a sum of elements, or what is known of their absolute values, nil if that is not defined.
 func complexReduction(op string, n, a *Node) *Node {
 	reduce := func(part *Node) *Node { return NewReduction(op, n.Red, n.Axis, n.Value, part) }
 	switch n.Red {
@@ -62,7 +66,7 @@ func complexReduction(op string, n, a *Node) *Node {
 	case fuse.ReduceCountNonzero:
 		return reduce(NewMap(op, fuse.OpNe, a, Number(fuse.F32, 1, 1, 0)))
 	}
-	return unsupported(op)
+	return nil
 }
 
 // complexVariance is the mean of the squared absolute values of what differs from the mean, which is real.
@@ -102,8 +106,8 @@ func (c parts) size(z pair) *Node {
 	return c.of(fuse.OpHypot, z.re, z.im)
 }
 
-// complexMap applies an element-wise operation, if it is defined for complex numbers. The others have no order to compare by, or no name
-// in the field.
+// complexMap applies an element-wise operation, or is nil if that is not defined for complex numbers: they have no order to compare by, and
+// not every function is known of them.
 func complexMap(op string, f fuse.Op, args []*Node) *Node {
 	c, z := parts{op}, make([]pair, len(args))
 	for i, a := range args {
@@ -117,7 +121,7 @@ func complexMap(op string, f fuse.Op, args []*Node) *Node {
 		w = c.function(f, z[0])
 	}
 	if w.re == nil {
-		return unsupported(op)
+		return nil
 	}
 	return NewComplex(op, w.re, c.im(w))
 }

@@ -3,7 +3,6 @@
 package expr
 
 import (
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
@@ -45,12 +44,30 @@ func NewFactor(op string, routine Routine, form Form, count int, args ...*Node) 
 		return n
 	}
 	if n.Type.Compute() != fuse.F32 {
-		return Failed(Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String()))
+		return n.undefined(op, n.Type)
 	}
 	if err := n.factored(op, count); err != nil {
 		return Failed(err)
 	}
+	if routine.solves() {
+		n.Source = &System{op, n.of()}
+	}
 	return n
+}
+
+// System is the Source of a routine that solves one: the operation that asks for it, and the size of its matrix, for errors.
+type System struct {
+	Op string
+	Of fault.Shape
+}
+
+// of is the size of the matrix that a routine is of, also where that is packed with its pivots.
+func (n *Node) of() fault.Shape {
+	shape := n.Args[0].Shape()
+	if n.Routine == RoutineLUSolve || n.Routine == RoutinePermute {
+		shape[1]--
+	}
+	return shape
 }
 
 // solves reports whether the result is not finite where a matrix has no inverse, or no factor.
@@ -108,18 +125,12 @@ func (n *Node) factored(op string, count int) error {
 		n.Value = float64(count)
 	}
 	switch {
+	case !square && n.Routine == RoutineSolve:
+		return notSquare(op, FitsStack(a.Cols), a.Shape())
 	case !square:
 		return NotSquareError(op, a.Shape())
 	case !matches:
-		return ShapeError(op, a.Shape(), b.Shape())
+		return ShapeError(op, FitsSides(a.Rows), n.of(), b.Shape())
 	}
 	return CheckDims(op, n.Rows, n.Cols)
 }
-
-// NotSquareError says that a matrix is not square.
-func NotSquareError(op string, shape fault.Shape) error {
-	return &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{shape}, Err: ErrNotSquare}
-}
-
-// ErrNotSquare is that of package matrix.
-var ErrNotSquare = fault.New("ErrNotSquare", "the matrix is not square")

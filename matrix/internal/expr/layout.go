@@ -88,7 +88,7 @@ func (l Layout) Reshape(op string, rows, cols int) (Layout, error) {
 		return l, err
 	}
 	if rows*cols != l.Rows*l.Cols {
-		return l, ShapeError(op, l.Shape(), fault.Shape{rows, cols})
+		return l, ShapeError(op, FitsElements(l.Shape()), l.Shape(), fault.Shape{rows, cols})
 	}
 	if !l.Contiguous() {
 		return l, Fail(op, buffer.ErrStride, "the matrix has gaps")

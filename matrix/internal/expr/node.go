@@ -8,9 +8,7 @@ package expr
 import (
 	"cmp"
 	"math"
-	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -93,16 +91,6 @@ func Resolve(n *Node, transposed bool) (*Node, bool) {
 	return n, transposed
 }
 
-// Fail is the usual way to make an error of package matrix without shapes.
-func Fail(op string, err error, detail ...string) error {
-	return fault.Fail("matrix: "+op, err, detail...)
-}
-
-// ShapeError says that dimensions do not match.
-func ShapeError(op string, shapes ...fault.Shape) error {
-	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: buffer.ErrShape}
-}
-
 // Untyped is the type of a Scalar that takes the type of the operands it stands beside.
 const Untyped = fuse.Type(0xff)
 
@@ -130,7 +118,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case a.Err != nil:
 			return Failed(a.Err)
 		case a.Kind == Complex: // operations that take complex numbers have seen them before
-			return unsupported(op)
+			return n.undefined(op, fuse.C64)
 		case n.Dev == nil:
 			n.Dev = a.Dev
 		case a.Dev != nil && a.Dev != n.Dev:
@@ -141,7 +129,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case n.Type == Untyped:
 			n.Type = a.Type
 		case a.Type != Untyped && a.Type != n.Type:
-			return Failed(Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String()))
+			return mixed(op, n.Type, a.Type)
 		}
 	}
 	if n.Type == Untyped {
@@ -170,7 +158,7 @@ func (n *Node) build(op string, args ...*Node) *Node {
 	case Product:
 		b := n.Args[1]
 		if n.Cols = b.Cols; a.Cols != b.Rows {
-			return Failed(ShapeError(op, a.Shape(), b.Shape()))
+			return Misfit(op, FitsFactor(a), a, b)
 		}
 		if !n.sparse() {
 			err = CheckDims(op, n.Rows, n.Cols)
@@ -187,7 +175,7 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		err = n.reduction(op)
 	}
 	if err == nil && (n.Kind == Map || n.Kind == Softmax) && !n.Op.Takes(n.Type) {
-		err = Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
+		err = Undefined(op, n.Type, n.takes)
 	}
 	if err != nil {
 		return Failed(err)
@@ -204,7 +192,7 @@ func (n *Node) broadcast(op string) error {
 		rows, ok := stretch(n.Rows, a.Rows)
 		cols, fits := stretch(n.Cols, a.Cols)
 		if !ok || !fits {
-			return ShapeError(op, n.Shape(), a.Shape())
+			return ShapeError(op, FitsSpread, n.Shape(), a.Shape())
 		}
 		n.Rows, n.Cols = rows, cols
 	}
@@ -292,7 +280,7 @@ func (n *Node) reduction(op string) error {
 	count := a.Rows * a.Cols / max(n.Rows*n.Cols, 1) // of elements for each result
 	switch {
 	case !n.Red.Takes(n.Type):
-		return Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
+		return Undefined(op, n.Type, n.takes)
 	case index && count == 0 && n.Rows*n.Cols > 0:
 		return Fail(op, gpu.ErrInvalid, "of no elements: ", a.Shape().String())
 	case n.Red.Result(n.Type) != n.Type && count > math.MaxInt32:
@@ -308,14 +296,12 @@ func NewSoftmax(op string, log bool, a *Node) *Node {
 }
 
 // NewSort builds the rows of a sorted, or the indices of their elements in that order: the first keep of them, all if keep is
-// negative.
+// negative. There are as many.
 func NewSort(op string, down, index bool, keep int, a *Node) *Node {
 	n := (&Node{Kind: Sort, Down: down, Index: index}).build(op, a)
 	switch {
 	case n.Err != nil:
 		return n
-	case keep > n.Cols:
-		return Failed(Fail(op, gpu.ErrInvalid, strconv.Itoa(keep), " of ", strconv.Itoa(n.Cols), " elements"))
 	case keep >= 0:
 		n.Cols = keep
 	}
@@ -420,12 +406,13 @@ func NewConcat(op string, axis fuse.Axis, args ...*Node) *Node {
 	}
 	for i, a := range n.Args {
 		rows, cols := n.Rows+a.Rows, a.Cols
-		fits := a.Cols == n.Cols
+		length, unit, fits := n.Cols, "column", a.Cols == n.Cols
 		if axis == fuse.AxisCols {
-			rows, cols, fits = a.Rows, n.Cols+a.Cols, a.Rows == n.Rows
+			rows, cols = a.Rows, n.Cols+a.Cols
+			length, unit, fits = n.Rows, "row", a.Rows == n.Rows
 		}
 		if i > 0 && !fits {
-			return Failed(ShapeError(op, n.Args[0].Shape(), a.Shape()))
+			return Misfit(op, fault.Needs("each", length, unit), n.Args[0], a)
 		}
 		n.Rows, n.Cols = rows, cols
 		if err := CheckDims(op, rows, cols); err != nil {

@@ -2,6 +2,8 @@
 
 package expr
 
+import "github.com/sublet-gpu/sublet/internal/fault"
+
 // Stack says how the matrices of a stack lie in an operand.
 type Stack struct {
 	Count  int
@@ -18,8 +20,12 @@ func NewStackProduct(op string, count int, a, b *Node) *Node {
 		return n
 	}
 	a, b = n.Args[0], n.Args[1]
-	if n.Rows, n.Cols = a.Rows, b.Cols; a.Rows%max(count, 1) != 0 || b.Rows != a.Cols*count || count == 0 && a.Rows > 0 {
-		return Failed(ShapeError(op, a.Shape(), b.Shape()))
+	n.Rows, n.Cols = a.Rows, b.Cols
+	switch {
+	case a.Rows%max(count, 1) != 0, count == 0 && a.Rows > 0:
+		return Misfit(op, FitsStack(count), a, b)
+	case b.Rows != a.Cols*count:
+		return Misfit(op, fault.Needs("the second stack", a.Cols*count, "row"), a, b)
 	}
 	if err := CheckDims(op, n.Rows, n.Cols); err != nil {
 		return Failed(err)

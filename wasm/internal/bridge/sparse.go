@@ -117,7 +117,7 @@ const anyFormat = 255
 // sized stops unless m has a size: what a page assigns to is never resized.
 func sized(m *anyDense, rows, cols int) {
 	if r, c := m.Dims(); r != rows || c != cols {
-		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []fault.Shape{{r, c}, {rows, cols}}, Err: buffer.ErrShape})
+		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []fault.Shape{{r, c}, {rows, cols}}, Detail: "sizes have to be equal", Err: buffer.ErrShape})
 	}
 }
 
