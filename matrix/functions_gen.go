@@ -1332,7 +1332,8 @@ func AddToDiag[T Elem](a, d Operand[T], k int) *Expr[T] {
 	return &Expr[T]{shapingNode("AddToDiag", 65, typeOf[T](), []*node{from("AddToDiag", a), from("AddToDiag", d)}, float64(k))}
 }
 
-// Put is a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex.
+// Put is a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that
+// does not fit in there ErrIndex.
 func Put[T Elem](a, b Operand[T], i, j int) *Expr[T] {
 	return &Expr[T]{shapingNode("Put", 66, typeOf[T](), []*node{from("Put", a), from("Put", b)}, float64(i), float64(j))}
 }

@@ -764,7 +764,8 @@ func (a *Expr[T]) PutDiag(d Operand[T], k int) *Expr[T] { return PutDiag(a, d, k
 // AddToDiag is a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k.
 func (a *Expr[T]) AddToDiag(d Operand[T], k int) *Expr[T] { return AddToDiag(a, d, k) }
 
-// Put is a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex.
+// Put is a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that
+// does not fit in there ErrIndex.
 func (a *Expr[T]) Put(b Operand[T], i int, j int) *Expr[T] { return Put(a, b, i, j) }
 
 // AddTo is a with b added to its elements from row i and column j on. It is as Put.

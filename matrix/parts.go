@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -211,7 +212,11 @@ func (s *shaping) sum(a, b *node) *node { return s.apply(fuse.OpAdd, a, b) }
 // onRegion replaces the elements of a where the second operand is to be, from a row and a column on.
 func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 	a, b, row, col := s.args[0], s.args[1], s.whole(0, 0), s.whole(1, 0)
-	if row < 0 || col < 0 || row > a.Rows-b.Rows || col > a.Cols-b.Cols {
+	switch {
+	case s.err != nil:
+	case b.Rows > a.Rows || b.Cols > a.Cols:
+		return s.misfit("the region can have no more rows and columns than the matrix", a, b)
+	case row < 0 || col < 0 || row > a.Rows-b.Rows || col > a.Cols-b.Cols:
 		s.fail(buffer.ErrIndex, b.Shape().String(), " from ", itoa(row), ", ", itoa(col), " on of ", a.Shape().String())
 	}
 	if s.err != nil || b.Rows == 0 || b.Cols == 0 {

@@ -285,12 +285,8 @@ func (s *shaping) oneHot() *node {
 		return nil
 	}
 	i, j := s.at(classes, classes)
-	switch {
-	case labels.Err != nil || labels.Cols == 1:
-	case labels.Rows == 1:
+	if labels.Rows == 1 && labels.Cols != 1 {
 		j = i // a column for each
-	default:
-		s.err = expr.ShapeError(s.op, labels.Shape())
 	}
 	return expr.NewConversion(s.op, s.t, s.apply(fuse.OpEq, labels, j))
 }

@@ -36,7 +36,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 	},
 	{
 		Name: "Put", Params: "a, b Operand[T], i, j int", Least: 2, Shape: "a.rows, a.cols", Text: []string{"put", "setblock"},
-		Doc: "is a with its elements from row i and column j on replaced by b", Note: "A b that does not fit in is ErrIndex.",
+		Doc: "is a with its elements from row i and column j on replaced by b", Note: "A b that is larger than a is ErrShape, one that does not fit in there ErrIndex.",
 	},
 	{
 		Name: "AddTo", Params: "a, b Operand[T], i, j int", Least: 2, Shape: "a.rows, a.cols", Text: []string{"addto", "addblock"},

@@ -474,7 +474,10 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   putDiag(d: Expr, k?: number): Expr;
   /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
   addToDiag(d: Expr, k?: number): Expr;
-  /** a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex. */
+  /**
+   * a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that does not
+   * fit in there ErrIndex.
+   */
   put(b: Expr, i: number, j: number): Expr;
   /** a with b added to its elements from row i and column j on. It is as Put. */
   addTo(b: Expr, i: number, j: number): Expr;
@@ -1208,7 +1211,10 @@ export interface GpuOperations {
   putDiag(a: Expr, d: Expr, k?: number): Expr;
   /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
   addToDiag(a: Expr, d: Expr, k?: number): Expr;
-  /** a with its elements from row i and column j on replaced by b. A b that does not fit in is ErrIndex. */
+  /**
+   * a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that does not
+   * fit in there ErrIndex.
+   */
   put(a: Expr, b: Expr, i: number, j: number): Expr;
   /** a with b added to its elements from row i and column j on. It is as Put. */
   addTo(a: Expr, b: Expr, i: number, j: number): Expr;
