@@ -47,9 +47,15 @@ func countIn(args []*node) int {
 
 // sortNode sorts along rows or columns.
 func sortNode(op string, what order, axis fuse.Axis, x *node, k int) *node {
+	length := x.Cols
+	if axis == fuse.AxisCols {
+		length = x.Rows
+	}
 	switch {
 	case x.Err != nil:
 		return x
+	case what >= orderTopK && what <= orderArgTopK && k > length:
+		return expr.Failed(fail(op, gpu.ErrInvalid, itoa(k), " of ", itoa(length), " elements of ", x.Shape().String()))
 	case axis == fuse.AxisCols:
 		return expr.NewTranspose(op, sortNode(op, what, fuse.AxisRows, expr.NewTranspose(op, x), k))
 	case what == orderCumSum:

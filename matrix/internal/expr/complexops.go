@@ -5,7 +5,6 @@ package expr
 import (
 	"cmp"
 
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
@@ -17,7 +16,7 @@ func (n *Node) ofParts(op string, args []*Node) *Node {
 		case a.Kind == Sparse:
 			return unsupported(op)
 		case a.Type != fuse.C64 && a.Type != fuse.F32 && a.Type != Untyped:
-			return Failed(Fail(op, fault.ErrInvalid, a.Type.String(), " with ", fuse.C64.String()))
+			return mixed(op, a.Type, fuse.C64)
 		}
 	}
 	a := args[0]

@@ -8,7 +8,6 @@ package expr
 import (
 	"cmp"
 	"math"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -118,6 +117,13 @@ func (n *Node) Typed(t fuse.Type) *Node {
 	return &typed
 }
 
+// ConvertOne ends the detail of an error of operands of two types.
+const ConvertOne = "; convert one"
+
+func mixed(op string, a, b fuse.Type) *Node {
+	return Failed(Fail(op, gpu.ErrInvalid, a.String(), " with ", b.String(), ConvertOne))
+}
+
 // Join starts a node of several operands: the first error wins, devices and element types must agree. Numbers without a type
 // take that of the others.
 func Join(op string, args ...*Node) *Node { return new(Node).join(op, args) }
@@ -141,7 +147,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case n.Type == Untyped:
 			n.Type = a.Type
 		case a.Type != Untyped && a.Type != n.Type:
-			return Failed(Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String()))
+			return mixed(op, n.Type, a.Type)
 		}
 	}
 	if n.Type == Untyped {
@@ -307,16 +313,14 @@ func NewSoftmax(op string, log bool, a *Node) *Node {
 	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log, Axis: fuse.AxisRows}).build(op, a)
 }
 
-// NewSort builds the rows of a sorted, or the indices of their elements in that order: the first keep of them, all if keep is
-// negative.
+// NewSort builds the rows of a sorted, or the indices of their elements in that order: the first keep of them, of which
+// there must be so many, all if keep is negative.
 func NewSort(op string, down, index bool, keep int, a *Node) *Node {
 	n := (&Node{Kind: Sort, Down: down, Index: index}).build(op, a)
-	switch {
-	case n.Err != nil:
+	if n.Err != nil {
 		return n
-	case keep > n.Cols:
-		return Failed(Fail(op, gpu.ErrInvalid, strconv.Itoa(keep), " of ", strconv.Itoa(n.Cols), " elements"))
-	case keep >= 0:
+	}
+	if keep >= 0 {
 		n.Cols = keep
 	}
 	if index {
