@@ -29,8 +29,12 @@ import (
 // clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div, and that
 // numbers stand in these, not in functions of their own such as scale. Beside them there are fill(rows, cols, v),
 // slice(A, i, k, j, l), row(A, i) and col(A, j), rowindex(rows, cols), colindex(rows, cols) and gather(A, rows, cols), and
-// conversions by the names of element types, as in float32(A). Numbers have the type of the operand that they stand beside, else T;
-// those of an Eval[Any] the one that all of vars have. The case of a function's name does not matter.
+// conversions by the names of element types, as in float32(A). The case of a function's name does not matter. pi, e, inf and nan are
+// numbers where no operand has the name.
+//
+// Numbers have the type of the operand that they stand beside, else T; those of an Eval[Any] the one that all of vars have, else float32.
+// randombits is of uint32 in an Eval[Any] whose vars have no common type. Other operands of an Eval[Any] have one type, but for indices
+// and the condition of where.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
 // A malformed text is [ErrSyntax], an unknown name [ErrName], with what may have been meant; errors name the place in the text.
@@ -51,6 +55,9 @@ func newEvaluator[T Elem](vars map[string]Operand[T]) *evaluator {
 	e.names = func() []string { return slices.Sorted(maps.Keys(vars)) }
 	if e.t == expr.Untyped {
 		e.t = commonType(vars)
+	}
+	if e.free = e.t == expr.Untyped; e.free {
+		e.t = fuse.F32
 	}
 	return e
 }
@@ -98,7 +105,8 @@ const (
 // evaluator makes nodes of a text while it reads it, by operator precedence. The tokens are those of WGSL. A number of the text
 // has no type before it is an argument.
 type evaluator struct {
-	t      fuse.Type
+	t      fuse.Type               // of what stands beside no operand
+	free   bool                    // no matrix says that it is t
 	matrix func(name string) *node // nil if there is none
 	names  func() []string         // of all matrices
 	lines  bool                    // a statement may end with its line
@@ -169,29 +177,39 @@ func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
 
 // textHints say what stands for operators of other languages.
 var textHints = map[string]string{
-	"^": ": A**B or pow(A, B) is the power, bitxor(A, B) the exclusive or",
-	"&": ": A && B works on 0 and 1, bitand(A, B) on bits",
-	"|": ": A || B works on 0 and 1, bitor(A, B) on bits",
-	"~": ": !A works on 0 and 1, bitnot(A) on bits",
-	"<": ": shiftleft(A, B) shifts bits",
-	">": ": shiftright(A, B) shifts bits",
-	"=": ": A == B compares, and NAME = names a whole statement",
-	";": ": a statement ends before it, if the text may have several",
-	"'": ": T(A) or A.T is the transpose",
+	"^":   ": A**B or pow(A, B) is the power, bitxor(A, B) the exclusive or",
+	"&":   ": A && B works on 0 and 1, bitand(A, B) on bits",
+	"|":   ": A || B works on 0 and 1, bitor(A, B) on bits",
+	"~":   ": !A works on 0 and 1, bitnot(A) on bits",
+	"<":   ": shiftleft(A, B) shifts bits",
+	">":   ": shiftright(A, B) shifts bits",
+	"=":   ": A == B compares, NAME = names a whole statement, and sumrows and sumcols are sums along an axis",
+	";":   ": a statement ends before it, if the text may have several",
+	"'":   ": T(A) or A.T is the transpose",
+	"\\":  ": solve(A, B) is what B is divided by A from the left",
+	"?":   ": where(C, A, B) is A where C holds, and B elsewhere",
+	"if":  ": where(C, A, B) is A where C holds, and B elsewhere",
+	"and": ": A && B is the logical and",
+	"or":  ": A || B is the logical or",
+	"not": ": !A is the logical not",
 }
 
 // malformed notes a mistake of syntax, the first one: what is wrong at the next token, which cannot be there if nothing else is said.
 func (e *evaluator) malformed(detail ...string) *node {
+	at := e.next
 	switch {
 	case e.err != nil:
 		return expr.Failed(e.err)
 	case len(detail) > 0:
-	case e.next == len(e.scan.Tokens):
+	case at == len(e.scan.Tokens):
 		detail = []string{"cannot use the end of the text"}
 	default:
-		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next)), textHints[e.scan.At(e.next)]}
+		if before := e.scan.At(max(at-1, 0)); before == "not" || before == "if" { // which was taken for an operand
+			at--
+		}
+		detail = []string{"cannot use ", strconv.Quote(e.scan.At(at)), textHints[e.scan.At(at)]}
 	}
-	x := e.fail(e.next, ErrSyntax, detail...)
+	x := e.fail(at, ErrSyntax, detail...)
 	e.err = x.Err
 	return x
 }
@@ -204,6 +222,9 @@ func (e *evaluator) placed(token int, err error) error {
 	}
 	at := *op
 	at.Op = "matrix: Eval: " + e.place(token) + strings.TrimPrefix(op.Op, "matrix: ")
+	if strings.HasSuffix(at.Detail, expr.ConvertOne) {
+		at.Detail += ", as in float32(A)"
+	}
 	return &at
 }
 
@@ -341,7 +362,7 @@ func (e *evaluator) suffixed(start int, x *node, depth int) *node {
 		case e.accept('.'):
 			turn := e.scan.At(e.next)
 			if turn != "T" && turn != "H" {
-				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there are only A.T and A.H, and functions have no prefix")
+				return e.malformed("cannot use ", strconv.Quote(e.scan.At(e.next)), " after a dot: there are only A.T and A.H, A % B is the element-wise product, and functions have no prefix")
 			}
 			e.next++
 			x = e.apply(start, turn, x)
@@ -389,6 +410,9 @@ func (e *evaluator) operand(depth int) *node {
 		if m := e.matrix(text); m != nil {
 			return m
 		}
+		if v, ok := constantNamed(text); ok {
+			return numberNode(expr.Untyped, v)
+		}
 		return e.fail(start, ErrName, strconv.Quote(text), e.meantMatrix(text))
 	case e.accept('.'):
 		text += e.scan.At(e.next)
@@ -409,92 +433,4 @@ func (e *evaluator) operand(depth int) *node {
 		return imaginaryNode(v)
 	}
 	return numberNode(expr.Untyped, v)
-}
-
-// call reads the arguments of a function and applies it.
-func (e *evaluator) call(start int, name string, depth int) *node {
-	var args []*node
-	for !e.accept(')') {
-		args = append(args, e.binary(0, depth+1))
-		if !e.accept(',') && e.scan.Char(e.next) != ')' {
-			return e.malformed()
-		}
-	}
-	if strings.EqualFold(name, "mul") {
-		return e.fail(start, ErrName, strconv.Quote(name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
-	}
-	return e.apply(start, name, args...)
-}
-
-// apply calls a function.
-func (e *evaluator) apply(at int, name string, args ...*node) *node {
-	lower := strings.ToLower(name)
-	if number := textShaping(lower); number >= 0 {
-		return e.shaped(at, name, number, args)
-	}
-	if form, ok := textForms[lower]; ok {
-		return e.form(at, name, form, args)
-	}
-	arity, operation := textFunction(lower)
-	switch {
-	case arity == 0:
-		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), e.meantFunction(lower)))
-	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
-		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments"))
-	case arity > 0 && len(args) != arity:
-		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments"))
-	}
-	if failed := e.numbersTyped(at, args); failed != nil {
-		return failed
-	}
-	n := operation(args)
-	switch {
-	case n == nil:
-		return e.fail(at, ErrSyntax, name, " does not take such arguments")
-	case n.Err != nil:
-		return expr.Failed(e.placed(at, n.Err))
-	}
-	return n
-}
-
-// firstFailed is the first operand that failed, or what failed later.
-func firstFailed(args []*node, later *node) *node {
-	for _, a := range args {
-		if a.Err != nil {
-			return a
-		}
-	}
-	return later
-}
-
-// numbersTyped gives numbers the type of the operand that they stand beside. It returns what failed.
-func (e *evaluator) numbersTyped(at int, args []*node) *node {
-	t := e.beside(args)
-	for i, a := range args {
-		switch {
-		case a.Err != nil:
-			return a
-		case isNumber(a) && !representable(t, a.Value):
-			return e.fail(at, gpu.ErrInvalid, text(a.Value), " in a computation of ", t.String())
-		case isNumber(a):
-			args[i] = numberNode(t, a.Value)
-		}
-	}
-	return nil
-}
-
-// beside is the type that numbers beside operands have.
-func (e *evaluator) beside(args []*node) fuse.Type {
-	for _, a := range args {
-		if a.Err == nil && a.Type != expr.Untyped {
-			return a.Type
-		}
-	}
-	return e.t
-}
-
-// representable refuses fractions in integer arithmetic and numbers out of range.
-func representable(t fuse.Type, v float64) bool {
-	t = t.Compute()
-	return t == fuse.F32 || t == fuse.C64 || t.Load(t.Store(v)) == v
 }

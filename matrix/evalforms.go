@@ -47,7 +47,7 @@ func (e *evaluator) form(at int, name string, f textForm, args []*node) *node {
 		return failed
 	}
 	if len(args) != f.operands+f.numbers {
-		return e.fail(at, ErrSyntax, name, " takes ", itoa(f.operands+f.numbers), " arguments")
+		return e.fail(at, ErrSyntax, name, " takes ", counted(f.operands+f.numbers, "argument", "arguments"))
 	}
 	numbers := make([]int, f.numbers)
 	for i, a := range args[f.operands:] {

@@ -358,7 +358,15 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node {
 			return reduceNode("AnyNonzeroRows", fuse.ReduceAnyNonzero, fuse.AxisRows, a[0], 0)
 		}
+	case "anyrows":
+		return 1, func(a []*node) *node {
+			return reduceNode("AnyNonzeroRows", fuse.ReduceAnyNonzero, fuse.AxisRows, a[0], 0)
+		}
 	case "anynonzerocols":
+		return 1, func(a []*node) *node {
+			return reduceNode("AnyNonzeroCols", fuse.ReduceAnyNonzero, fuse.AxisCols, a[0], 0)
+		}
+	case "anycols":
 		return 1, func(a []*node) *node {
 			return reduceNode("AnyNonzeroCols", fuse.ReduceAnyNonzero, fuse.AxisCols, a[0], 0)
 		}
@@ -370,7 +378,15 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node {
 			return reduceNode("AllNonzeroRows", fuse.ReduceAllNonzero, fuse.AxisRows, a[0], 0)
 		}
+	case "allrows":
+		return 1, func(a []*node) *node {
+			return reduceNode("AllNonzeroRows", fuse.ReduceAllNonzero, fuse.AxisRows, a[0], 0)
+		}
 	case "allnonzerocols":
+		return 1, func(a []*node) *node {
+			return reduceNode("AllNonzeroCols", fuse.ReduceAllNonzero, fuse.AxisCols, a[0], 0)
+		}
+	case "allcols":
 		return 1, func(a []*node) *node {
 			return reduceNode("AllNonzeroCols", fuse.ReduceAllNonzero, fuse.AxisCols, a[0], 0)
 		}
@@ -786,11 +802,15 @@ var textNames = [...]string{
 	"any",
 	"anynonzero",
 	"anynonzerorows",
+	"anyrows",
 	"anynonzerocols",
+	"anycols",
 	"all",
 	"allnonzero",
 	"allnonzerorows",
+	"allrows",
 	"allnonzerocols",
+	"allcols",
 	"argmax",
 	"argmaxrows",
 	"argmaxcols",

@@ -9,22 +9,52 @@ import (
 	"strings"
 )
 
-// otherNames are what functions are called elsewhere, above all in NumPy, without underscores.
-var otherNames = map[string]string{
-	"absolute": "abs", "fabs": "abs", "amax": "maxall", "amin": "minall", "average": "mean", "clip": "clamp", "concat": "vstack",
-	"concatenate": "vstack", "cumprod": "cumprodrows", "cumsum": "cumsumrows", "dot": "matmul", "mm": "matmul", "gemm": "matmul",
-	"floordivide": "floordiv", "full": "fill", "hadamard": "multiply", "identity": "eye", "invert": "bitnot",
-	"leftshift": "shiftleft", "rightshift": "shiftright", "ln": "log", "logicaland": "and", "logicalnot": "not", "logicalor": "or",
-	"logicalxor": "xor", "maximum": "max", "minimum": "min", "negative": "neg", "ones": "fill", "zeros": "fill", "power": "pow",
-	"reciprocal": "recip", "repeat": "repeatrows", "sort": "sortrows", "argsort": "argsortrows", "stddev": "std", "stdev": "std",
-	"softmaxrows": "softmax", "logsoftmaxrows": "logsoftmax", "hardmaxrows": "hardmax", "take": "takerows", "tr": "trace",
-	"truedivide": "divide", "rowsum": "sumrows", "colsum": "sumcols", "rowmeans": "meanrows", "colmeans": "meancols", "rowsums": "sumrows",
-	"colsums": "sumcols", "topk": "topkrows", "variance": "var", "cat": "vstack", "float": "float32", "half": "float16", "int": "int32",
-	"uint": "uint32", "astype": "float32", "swish": "silu", "expit": "sigmoid", "logistic": "sigmoid", "determinant": "det",
-	"bitwiseand": "bitand", "bitwiseor": "bitor", "bitwisexor": "bitxor", "bitwisenot": "bitnot", "matrixrank": "rank", "hcat": "hstack",
-	"horzcat": "hstack", "vertcat": "vstack", "vcat": "vstack", "nnz": "countnonzero", "pseudoinverse": "pinv", "fix": "trunc", "rint": "round",
-	"svd": "svdvals", "chol": "cholesky", "linsolve": "solve", "mldivide": "solve", "eig": "eigh", "histc": "histogram", "digitize": "searchsorted",
-	"norm": "norm2", "element": "slice", "submatrix": "slice", "column": "col",
+// otherNames are what functions are called elsewhere, above all in NumPy, MATLAB and CNTK, without underscores, and what stands for them
+// here: nothing, where a name that is nearly the same would be another function.
+const otherNames = `absolute fabs modulus=abs|amax=maxall|amin=minall|average=mean|clip=clamp|concat concatenate cat append=vstack or hstack|
+cumprod=cumprodrows or cumprodcols|cumsum=cumsumrows or cumsumcols|dot mm gemm mtimes=matmul|floordivide=floordiv|
+full ones zeros=fill|hadamard times elementtimes=multiply|plus=add|minus=subtract|identity=eye|invert bitwisenot=bitnot|leftshift=shiftleft|
+rightshift=shiftright|ln=log|logicaland=and|logicalnot=not|logicalor=or|logicalxor=xor|maximum=max|minimum=min|negative uminus=neg|power=pow|
+reciprocal elementinverse=recip|repeat=repeatrows or repeatcols|sort=sortrows or sortcols|argsort=argsortrows or argsortcols|stddev stdev=std|
+softmaxrows=softmax|logsoftmaxrows=logsoftmax|hardmaxrows=hardmax|take=takerows or takecols|tr=trace|truedivide rdivide=divide|
+topk=topkrows or topkcols|argtopk=argtopkrows or argtopkcols|variance=var|float=float32|half=float16|int=int32|uint=uint32|astype=float32|
+swish=silu|expit logistic=sigmoid|rectifiedlinear=relu|determinant=det|bitwiseand=bitand|bitwiseor=bitor|bitwisexor=bitxor|matrixrank=rank|
+hcat horzcat=hstack|vcat vertcat=vstack|nnz=countnonzero|pseudoinverse=pinv|fix=trunc|rint=round|sqr=square|invsqrt=rsqrt|invcbrt=rcbrt|
+svd=svdvals, svd_u and svd_v|qr=qfactor and rfactor|lu=lowerlu and upperlu|eig=eigvalsh and eigh|chol=cholesky|
+linsolve mldivide=solve|histc=histogram|digitize=searchsorted|norm l2norm frobenius frobeniusnorm=norm2|normrows=norm2rows|
+normcols=norm2cols|l1norm=norm1|linfnorm infnorm maxnorm=norminf|argmaxall=argmax|argminall=argmin|element submatrix=slice|column=col|
+select if ifelse=where|setrows=putrows|setcols=putcols|setdiag=putdiag|addrows scatter scatteradd=addtorows|addcols=addtocols|
+reverse flip=fliprows or flipcols|bmm batchmatmul=mulstack|expand broadcast=broadcastto|repmat=tile|flatten ravel view=reshape|
+sumofelements=sum|meshgrid=rowindex and colindex|ctranspose=conjtranspose|median mode size shape diff=`
+
+// listedName looks up a name of another library.
+func listedName(name string) (here string, ok bool) {
+	for entry := range strings.SplitSeq(otherNames, "|") {
+		names, here, _ := strings.Cut(entry, "=")
+		if slices.Contains(strings.Fields(names), name) {
+			return here, true
+		}
+	}
+	return "", false
+}
+
+// otherName is listedName that also makes meancols of colmeans, and the like.
+func otherName(name string) (here string, ok bool) {
+	if here, ok = listedName(name); ok {
+		return here, true
+	}
+	for _, axis := range []string{"rows", "cols"} {
+		rest, ok := strings.CutPrefix(name, axis[:3])
+		for _, base := range []string{rest, strings.TrimSuffix(rest, "s")} {
+			if other, listed := listedName(base); listed {
+				base = other
+			}
+			if arity, _ := textFunction(base + axis); ok && arity != 0 {
+				return base + axis, true
+			}
+		}
+	}
+	return "", false
 }
 
 // functionNames are the names of all functions of a text.
@@ -50,16 +80,8 @@ func (e *evaluator) meantFunction(name string) string {
 	}
 	e.advised = true
 	name = strings.ReplaceAll(name, "_", "")
-	known := func(name string) bool {
-		for f := range functionNames() {
-			if f == name {
-				return true
-			}
-		}
-		return false
-	}
-	if other := otherNames[name]; known(other) {
-		return meant(other)
+	if here, ok := otherName(name); ok {
+		return meant(here)
 	}
 	return meant(nearest(name, functionNames()))
 }

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -33,7 +34,11 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 			args[i] = numberNode(e.beside(args[:operands]), a.Value)
 		}
 	}
-	n := shapingNode(c.name, number, e.beside(args[:operands]), args[:operands], numbers...)
+	t := e.beside(args[:operands])
+	if e.free && c.name == "RandomBits" { // float32 has not that many bits
+		t = fuse.U32
+	}
+	n := shapingNode(c.name, number, t, args[:operands], numbers...)
 	if n.Err != nil {
 		return expr.Failed(e.placed(at, n.Err))
 	}

@@ -5,6 +5,7 @@ package matrix_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -84,11 +85,17 @@ func TestEvalAdvice(t *testing.T) {
 		"A // 2": {"column 3", "floordiv"}, "A /* x */": {"column 3", "no comments"}, "A ^ 2": {"column 3", "pow(A, B)", "bitxor"}, "A & A": {"&&", "bitand"},
 		"A | A": {"||", "bitor"}, "A << 2": {"shiftleft"}, "A = 2": {"A == B"}, "A; A": {"statement"}, "1 < A < 3": {"column 7", "(a < b) && (b < c)"},
 		"A == A == A": {"(a < b) && (b < c)"}, "A'": {"A.T"}, "mean_cols(A)": {"did you mean meancols?"}, "power(A, 2)": {"did you mean pow?"},
-		"softmax_rows(A)": {"did you mean softmax?"}, "np.exp(A)": {"column 4", "no prefix"}, "maximum(A, 1)": {"max?"}, "1 + sqr(A)": {"column 5", "sqrt?"},
+		"softmax_rows(A)": {"did you mean softmax?"}, "np.exp(A)": {"column 4", "no prefix"}, "maximum(A, 1)": {"max?"}, "1 + sqr(A)": {"column 5", "mean square?"},
 		"Sigmiod(A)": {"sigmoid?"}, "weights + 1": {"Weights?"}, "Weightz": {"Weights?"}, "a": {"did you mean A?"}, "exp + 1": {"parentheses"},
-		"zeros(2, 2)": {"fill?"}, "concatenate(A, A)": {"vstack?"}, "A\n+ B": {"line 2, column 3"}, "A +\n row(A, 9)": {"line 2, column 2", "Row"},
+		"zeros(2, 2)": {"fill?"}, "concatenate(A, A)": {"mean vstack or hstack?"}, "A\n+ B": {"line 2, column 3"}, "A +\n row(A, 9)": {"line 2, column 2", "Row"},
 		"A[7]": {"column 1", "7 of 2x2"}, "A[0:9:2]": {"0:9:2 of 2x2"}, "slice(A, 0, 1)": {"5 arguments"}, "fill(1.5, 1, 1)": {"whole number as its argument 1"},
-		"int32(A) + A": {"column 1", "int32 with float32"}, "int32(A) + 0.5": {"0.5 in a computation of int32"},
+		"int32(A) + A": {"column 1", "Add", "int32 with float32; convert one, as in float32(A)"}, "int32(A) + 0.5": {"0.5 in a computation of int32"},
+		"sum(A, 0)": {"sum takes 1 argument: sumrows(A) makes a column, sumcols(A) a row"}, "any(A, 1)": {"anyrows(A)"}, "std(A, 0, 1)": {"1 or 2 arguments: stdrows(A)"},
+		"exp(A, A)": {"exp takes 1 argument"}, "int8(A, A)": {"int8 takes 1 argument"}, "sum(A, axis=0)": {"column 12", "sumcols"}, "topkrows(A, 3)": {"2x2: invalid argument: 3 of 2 elements"},
+		"topkcols(vstack(A, A), 5)": {"4x2: invalid argument: 5 of 4 elements"}, "A and A": {"column 3", "A && B"}, "A or A": {"column 3", "A || B"}, "not A": {"column 1", "!A"},
+		"A if A else A": {"column 3", "where(C, A, B)"}, "if A > 0": {"column 1", "where(C, A, B)"}, "if(A, A, A)": {"where?"}, "A ? A : A": {"where(C, A, B)"},
+		"A .* A": {"A % B"}, "A \\ A": {"solve(A, B)"}, "Set_Rows(A, A, A)": {"mean putrows?"}, "qr(A)": {"mean qfactor and rfactor?"}, "cumsum(A)": {"mean cumsumrows or cumsumcols?"},
+		"row_max(A)": {"mean maxrows?"}, "colSums(A)": {"mean sumcols?"}, "rownorm(A)": {"mean norm2rows?"}, "linf_norm(A)": {"mean norminf?"}, "reverse(A)": {"fliprows or flipcols?"},
 	} {
 		err := matrix.Eval(text, vars).Err()
 		typedError(t, text, err)
@@ -98,11 +105,82 @@ func TestEvalAdvice(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"frobnicate(A)", "Q", "zz(A)", strings.Repeat("x", 5000) + "(A)", "é(A)"} {
+	for _, text := range []string{"frobnicate(A)", "Q", "zz(A)", strings.Repeat("x", 5000) + "(A)", "é(A)", "median(A)", "size(A)", "rowcol(A)"} {
 		if err := matrix.Eval(text, vars).Err(); !errors.Is(err, matrix.ErrName) || strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%.20q: %.200v", text, err)
 		}
 	}
+}
+
+// TestEvalOtherNames wants suggestions to be functions, and what they stand for to be none.
+func TestEvalOtherNames(t *testing.T) {
+	known := func(name string) bool {
+		return !strings.Contains(matrix.Eval[float32](name+"()", nil).Err().Error(), "unknown name")
+	}
+	seen := map[string]bool{}
+	for entry := range strings.SplitSeq(matrix.OtherNames, "|") {
+		names, here, ok := strings.Cut(entry, "=")
+		for name := range strings.FieldsSeq(names) {
+			if known(name) || seen[name] || !ok {
+				t.Errorf("%q is a function or there twice", name)
+			}
+			seen[name] = true
+		}
+		for _, name := range strings.FieldsFunc(here, func(r rune) bool { return r == ' ' || r == ',' }) {
+			if !known(name) { // and and or are
+				t.Errorf("%q is no function", name)
+			}
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("only %d names", len(seen))
+	}
+}
+
+// TestEvalAny computes without matrices, and with those of several types.
+func TestEvalAny(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*matrix.Dense[matrix.Any]](t)(matrix.As[matrix.Any](owned(t, dev, 2, 2, 1, 2, 3, 4)))
+		made := func(text string) *matrix.Dense[matrix.Any] {
+			return must[*matrix.Dense[matrix.Any]](t)(matrix.Eval(text, map[string]matrix.Operand[matrix.Any]{"A": a}).Eval())
+		}
+		whole, mask := made("int32(A) - 1"), made("bool(A - 1)")
+		several := map[string]matrix.Operand[matrix.Any]{"A": a, "I": whole, "M": mask, "pi": a}
+		for text, want := range map[string][]float32{
+			"sqrt(2.25)": {1.5}, "fill(1, 2, -1.5)": {-1.5, -1.5}, "max(1.5, 2)": {2}, "0*rand(1, 2) + fill(1, 2, .5)": {.5, .5}, "e - e + inf": {float32(math.Inf(1))},
+			"float32(randombits(1, 1) < 16777216)": {0}, "1 / (1 - Inf)": {0}, "cos(pi)": {-1}, "float32(isnan(nan + NaN))": {1},
+		} {
+			same(t, text, readAny(t, matrix.Eval[matrix.Any](text, nil).On(dev)), want)
+		}
+		for text, want := range map[string][]float32{
+			"float32(I) + A": {1, 3, 5, 7}, "where(M, A, -A)": {-1, 2, 3, 4}, "where(A/9, float32(I), 0)": {0, 1, 2, 3}, "takerows(A, I[0])": {1, 2, 3, 4},
+			"fill(2, 2, .5) + A": {1.5, 2.5, 3.5, 4.5}, "sqrt(6.25) + A": {3.5, 4.5, 5.5, 6.5}, "where(nan, A, 0)": {1, 2, 3, 4}, "pi": {1, 2, 3, 4},
+			"where(I > 1, real((1+2j)*A), 0)": {0, 0, 3, 4}, "anyrows(A > 3)": {0, 1}, "allcols(A > 1)": {0, 1}, "float32(where(I, 5, 6))": {6, 5, 5, 5},
+		} {
+			same(t, text, readAny(t, matrix.Eval(text, several)), want)
+		}
+		for text, want := range map[string]string{
+			"A + I": "Add: invalid argument: float32 with int32; convert one", "I*T(M)": "Mul: invalid argument: int32 with bool; convert one", "hstack(A, M)": "HStack: invalid argument: float32 with bool",
+			"where(M, A, I)": "Where: invalid argument: float32 with int32", "1j*A + I": "Add: invalid argument: int32 with complex64; convert one, as in", "I + 0.5": "0.5 in a computation of int32",
+		} {
+			err := matrix.Eval(text, several).Err()
+			if !errors.Is(err, gpu.ErrInvalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", text, err, want)
+			}
+		}
+		check(t, errors.Join(whole.Close(), mask.Close(), a.Close()))
+	})
+}
+
+// readAny reads the float32 elements of an expression.
+func readAny(t *testing.T, e *matrix.Expr[matrix.Any]) []float32 {
+	t.Helper()
+	m, err := e.Eval()
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	return must[[]float32](t)(must[*matrix.Dense[float32]](t)(matrix.As[float32](m)).Read(background))
 }
 
 // TestEvalAll runs statements, of which later ones use earlier ones.

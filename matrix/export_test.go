@@ -34,3 +34,6 @@ func Planned(dev *gpu.Device) (n int) {
 func ComputeAsWritten(dev *gpu.Device, written bool) {
 	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.AsWritten = written })
 }
+
+// OtherNames are the names of other libraries, with what Eval suggests.
+const OtherNames = otherNames

@@ -147,8 +147,8 @@ func TestMixedMessages(t *testing.T) {
 		"Z": matrix.Fill[matrix.Any](2, 2, 1).ConvertTo(matrix.Complex64),
 	}
 	for text, want := range map[string]string{
-		"A + K": "Add: invalid argument: float32 with int32: convert one", "K * A": "Mul: invalid argument: int32 with float32: convert one",
-		"Z + K": "Add: invalid argument: int32 with complex64: convert one", "vstack(A, K)": "VStack: invalid argument: float32 with int32: convert one",
+		"A + K": "Add: invalid argument: float32 with int32; convert one, as in float32(A)", "K * A": "Mul: invalid argument: int32 with float32; convert one, as in float32(A)",
+		"Z + K": "Add: invalid argument: int32 with complex64; convert one, as in float32(A)", "vstack(A, K)": "VStack: invalid argument: float32 with int32; convert one, as in float32(A)",
 	} {
 		if err := matrix.Eval(text, vars).Err(); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -31,7 +31,7 @@ var Groups = []Group{
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
-	{"text", "Eval EvalAll", "TestEval, TestEvalBrackets, TestEvalOperators, TestEvalAdvice, TestEvalAll, TestEvalHostile, FuzzEval, FuzzEvalAll"},
+	{"text", "Eval EvalAll", "TestEval, TestEvalBrackets, TestEvalOperators, TestEvalAdvice, TestEvalAny, TestEvalOtherNames, TestEvalAll, TestEvalHostile, FuzzEval, FuzzEvalAll"},
 }
 
 // wholeQuotient divides integers: by zero WGSL yields the dividend, and of -2147483648 / -1 itself; spelled out so that no driver traps.

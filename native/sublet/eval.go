@@ -27,13 +27,14 @@ const typesHelp = `
 Files are NumPy's .npy, .csv with one row a line, the Matrix Market's .mtx, or .npz as scipy.sparse.save_npz writes them; - is standard
 input or output, of which the former may bring any but the last. Matrices of .mtx (coordinate) and .npz are sparse, and results stay so
 where the mathematics does; they are written to .mtx and .npz as such, to other files with all elements. Elements are float32, float16,
-int32, uint32, int8, uint8, int16, uint16 or bool, the same in all files, or complex64, also beside float32; numbers of a .csv,
-.mtx or .npz are float32. In text, complex numbers are 1+2j, as NumPy has them, and [1, 2] in JSON. float64,
-int64 and uint64 need --cast, which converts these and mixtures to float32 and reports the largest relative change of an element. Those
-of fewer than 32 bits are computed with 32 and wrap when they are stored; floats that become whole numbers saturate. An array of one dimension is a row, one without dimensions is
-a 1x1 matrix. Either order of elements is read; results are written row by row, in blocks. A .csv has no names of columns; --header
-skips a first line of them. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its
-rows if there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
+int32, uint32, int8, uint8, int16, uint16 or bool, or complex64, which may stand beside float32; other types that differ are converted,
+as in float32(A), but for indices and the condition of where. Numbers of a .csv, .mtx or .npz are float32. In text, complex numbers are
+1+2j, as NumPy has them, and [1, 2] in JSON. float64, int64 and uint64 need --cast, which converts all files to float32 and reports the
+largest relative change of an element. Those of fewer than 32 bits are computed with 32 and wrap when they are stored; floats that
+become whole numbers saturate. An array of one dimension is a row, one without dimensions is a 1x1 matrix. Either order of elements is
+read; results are written row by row, in blocks. A .csv has no names of columns; --header skips a first line of them. A result gets the
+format of its file's ending, .npy without one; without -o it is printed, of a large one the corners. With --json and without -o, values
+has its rows if there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
 
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
 compilation of kernels count, files do not.`
@@ -77,7 +78,8 @@ argument is what is subtracted from the number of elements (ddof), not an axis. 
 
 The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide. Several statements NAME = EXPR stand in
 lines or have semicolons between them; a later one may use the names of those before. -o NAME=FILE writes the result of that name,
--o FILE the last one. Without matrices elements are float32.
+-o FILE the last one. Numbers take the type of what they stand beside; where nothing says another one, elements are float32, and uint32
+those of randombits. pi, e, inf and nan are numbers unless an input has the name.
 ` + typesHelp,
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy
@@ -104,7 +106,7 @@ lines or have semicolons between them; a later one may use the names of those be
 		t.inputs = append(t.inputs, in)
 		return err
 	})
-	c.Flags().Func("explain", "print how one expression is computed: `plan` lists the kernels, wgsl their sources, too", func(s string) error {
+	c.Flags().Func("explain", "print how one expression, not several statements, is computed: `plan` lists the kernels, wgsl their sources, too", func(s string) error {
 		if s != "plan" && s != "wgsl" {
 			return errors.New("want plan or wgsl")
 		}
@@ -133,6 +135,9 @@ func splitNamed(form, s string, seen map[string]bool) (named, error) {
 	seen[name] = true
 	return named{name, value}, nil
 }
+
+// endings are those of files of results. What has none is a .npy.
+var endings = []string{"", ".npy", ".csv", ".mtx", ".npz"}
 
 // task is an expression over files.
 type task struct {
@@ -210,6 +215,9 @@ func (t *task) run(ctx context.Context) error {
 	}
 	outs := make([]io.Writer, len(t.outputs))
 	for i, o := range t.outputs {
+		if ending := filepath.Ext(o.value); o.value != standard && !slices.Contains(endings, strings.ToLower(ending)) {
+			return cli.Usagef("%s: files of results end in .npy, .csv, .mtx or .npz, not in %s", o.value, ending)
+		}
 		var err error
 		if outs[i], err = t.create(o.value); err != nil {
 			return err
@@ -259,9 +267,6 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 		typ = dtype.Float32
 	case !known:
 		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32, uint32, int8, uint8, int16, uint16, bool and complex64", advice)
-	case len(t.operands) > 0 && mixed(typ, t.operands[0].Type):
-		first := t.operands[0]
-		return fault.Fail(x.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
 	}
 	if err := t.open(ctx); err != nil {
 		return err
@@ -270,12 +275,6 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
 	}
 	return nil
-}
-
-// mixed reports whether there are no expressions of two types: float32 may stand beside complex64.
-func mixed(a, b dtype.Type) bool {
-	float := func(t dtype.Type) bool { return t == dtype.Float32 || t == dtype.Complex64 }
-	return a != b && (!float(a) || !float(b))
 }
 
 // dims returns the size of the matrix that an array is.

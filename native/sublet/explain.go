@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -30,15 +33,21 @@ type kernelUse struct {
 	WGSL         string    `json:"wgsl,omitempty"`
 }
 
+// statements is found in texts that are no single expression.
+var statements = regexp.MustCompile(`(?m)^\s*[A-Za-z_]\w*\s*=[^=]|;|\n\s*\w`)
+
 // explained prints how the expression is computed.
 func (t *task) explained(ctx context.Context, vars map[string]matrix.Operand[matrix.Any]) error {
 	e := matrix.Eval(t.expr, vars)
+	if errors.Is(e.Err(), matrix.ErrSyntax) && statements.MatchString(t.expr) {
+		return fault.Fail("--explain", matrix.ErrSyntax, "it explains one expression, without NAME = and other statements")
+	}
 	if e.Err() == nil {
 		e = e.On(t.dev)
 	}
 	p, err := e.Explain(ctx)
 	if err != nil {
-		return err
+		return t.advised(err)
 	}
 	out := explanation{Temporaries: p.Temporaries, TemporaryBytes: p.TemporaryBytes, Adapter: t.dev.Info().Name}
 	for _, l := range p.Launches {

@@ -29,12 +29,12 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   allnonzero argmax argmin trace                                  of all elements
   sumrows maxrows minrows prodrows meanrows varrows stdrows
   norm1rows norm2rows norminfrows normprows(A, p)
-  logsumexprows countnonzerorows anynonzerorows allnonzerorows
-  argmaxrows argminrows                                           of each row, a column
+  logsumexprows countnonzerorows anynonzerorows anyrows
+  allnonzerorows allrows argmaxrows argminrows                    of each row, a column
   sumcols maxcols mincols prodcols meancols varcols stdcols
   norm1cols norm2cols norminfcols normpcols(A, p)
-  logsumexpcols countnonzerocols anynonzerocols allnonzerocols
-  argmaxcols argmincols                                           of each column, a row
+  logsumexpcols countnonzerocols anynonzerocols anycols
+  allnonzerocols allcols argmaxcols argmincols                    of each column, a row
   sortrows argsortrows topkrows(A, k) argtopkrows(A, k)
   cumsumrows cumprodrows softmax logsoftmax hardmax               of each row, a matrix
   sortcols argsortcols topkcols(A, k) argtopkcols(A, k)

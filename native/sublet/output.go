@@ -135,7 +135,6 @@ func (o output) discard() {
 var (
 	errType     = fault.New("ErrType", "not an element type of arrays of kernels")
 	errElem     = fault.New("ErrType", "not an element type of matrices")
-	errMixed    = fault.New("ErrType", "element types that differ")
 	errOverflow = fault.New("ErrOverflow", "value out of range")
 )
 

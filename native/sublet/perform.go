@@ -4,10 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -38,7 +39,7 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 	start := time.Now()
 	all, err := t.evaluate(ctx, vars)
 	if err != nil {
-		return err
+		return t.advised(err)
 	}
 	defer all.close()
 	last := all[len(all)-1]
@@ -77,6 +78,18 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 	r.Adapter, r.Driver, r.Seconds = info.Name, info.Driver, spent.Seconds()
 	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
 	return t.report(r, func(w io.Writer) error { return r.print(w, show) })
+}
+
+// advised adds to an error of operands of two types what the command can do about those of files.
+func (t *task) advised(err error) error {
+	op, ok := errors.AsType[*gpu.OpError](err)
+	mixed := slices.ContainsFunc(t.operands, func(x *array) bool { return x.Type != t.operands[0].Type })
+	if !ok || !mixed || t.cast || !strings.HasSuffix(op.Detail, "convert one, as in float32(A)") {
+		return err
+	}
+	more := *op
+	more.Detail += ", or use --cast"
+	return &more
 }
 
 // matrices makes those of the files.
@@ -172,55 +185,4 @@ func (r *result) print(w io.Writer, show func(io.Writer) error) error {
 	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s%s\n",
 		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, entries, cast)
 	return err
-}
-
-// plainProduct is a text that is the product of two matrices.
-var plainProduct = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*[*@]\s*([A-Za-z_]\w*)\s*$`)
-
-// longProduct is how many multiplications are long enough for the progress to be shown.
-var longProduct = 1e11
-
-// evaluate runs the text. A long product of two matrices is computed in blocks of rows, to tell how far it is.
-func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matrix.Any]) (results, error) {
-	if names := plainProduct.FindStringSubmatch(t.expr); names != nil {
-		a, dense := vars[names[1]].(*matrix.Dense[matrix.Any])
-		b, both := vars[names[2]].(*matrix.Dense[matrix.Any])
-		if dense && both {
-			m, k := a.Dims()
-			rows, n := b.Dims()
-			if k == rows && float64(m)*float64(k)*float64(n) >= longProduct {
-				c, err := t.product(ctx, a, b)
-				return results{{Matrix: c}}, err
-			}
-		}
-	}
-	return matrix.EvalAll(ctx, t.dev, t.expr, vars)
-}
-
-// product is a*b, in blocks of rows.
-func (t *task) product(ctx context.Context, a, b *matrix.Dense[matrix.Any]) (*matrix.Dense[matrix.Any], error) {
-	const parts = 32
-	rows, inner := a.Dims()
-	_, cols := b.Dims()
-	c, err := matrix.New[matrix.Any](t.dev, rows, cols, matrix.Options{Type: a.DType()})
-	if err != nil {
-		return nil, err
-	}
-	t.progress.enter("computing", int64(rows))
-	step := max((rows+parts-1)/parts, min(rows, 64)) // blocks of fewer rows leave a device idle
-	for i := 0; i < rows; i += step {
-		k := min(i+step, rows)
-		part, of := c.Slice(i, k, 0, cols), a.Slice(i, k, 0, inner)
-		err := part.AssignContext(ctx, matrix.Mul(of, b))
-		if err == nil {
-			err = c.Sync(ctx)
-		}
-		_, _ = part.Close(), of.Close() // views
-		if err != nil {
-			_ = c.Close() // nothing reads it
-			return nil, err
-		}
-		t.progress.add(int64(k - i))
-	}
-	return c, nil
 }

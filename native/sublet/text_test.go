@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,11 +48,45 @@ func TestNoMatrices(t *testing.T) {
 		for text, want := range map[string]string{
 			"fill(2,2,1)": "  1  1\n  1  1\n2x2 float32", "eye(3)*2": "  2  0  0\n  0  2  0\n  0  0  2\n3x3 float32", "arange(4)": "  0  1  2  3\n1x4 float32",
 			"int8(arange(3))": "  0  1  2\n1x3 int8", "-1 + 2*3": "  5\n1x1 float32", "bool(arange(2))": "  false  true\n1x2 bool",
+			"sqrt(2.25)": "  1.5\n1x1 float32", "fill(1,2,-1.5)": "  -1.5  -1.5\n", "max(1.5,2)": "  2\n1x1 float32", "0*rand(1,2)+fill(1,2,.5)": "  0.5  0.5\n",
+			"randombits(1, 1) / randombits(1, 1)": "  1\n1x1 uint32", "x = 1; x + pi - pi": "  1\n",
 		} {
 			if got := must(t, "eval", text, "--driver", d); !strings.HasPrefix(got, want) {
 				t.Errorf("%s: %s printed %q, want %q", d, text, got, want)
 			}
 		}
+	}
+}
+
+// TestTypes evaluates expressions of files of several element types.
+func TestTypes(t *testing.T) {
+	u := save(t, npy.Header{Type: dtype.Uint8, Shape: []int64{2, 1}}, []uint8{1, 0})
+	m := save(t, npy.Header{Type: dtype.Bool8, Shape: []int64{1, 2}}, []uint8{1, 0})
+	files := []string{"-i", "U=" + u, "-i", "M=" + m, "-i", "A=" + floats(t, 2, 2, 1, 2, 3, 4)}
+	evaluated := func(args ...string) outcome { return sublet(append(append([]string{"eval"}, args...), files...)...) }
+	for _, d := range drivers {
+		for text, want := range map[string]string{
+			"float32(U) + A": "  2  3\n  3  4\n2x2 float32", "takerows(A, U)": "  3  4\n  1  2\n2x2 float32", "where(M, A, -A)": "  1  -2\n  3  -4\n2x2 float32",
+			"where(A < 3, U, 7)": "  1  1\n  7  7\n2x2 uint8", "where(A/9, int32(A), 0)": "  1  2\n  3  4\n2x2 int32", "fill(1,1,.5)": "  0.5\n1x1 float32",
+			"where(M, 2j * A, 0)": "  0+2j  0+0j\n  0+6j  0+0j\n2x2 complex64",
+		} {
+			if o := evaluated(text, "--driver", d); o.status != 0 || !strings.HasPrefix(o.stdout, want) {
+				t.Errorf("%s: %s: %+v, want %q", d, text, o, want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"U*T(M) + A": "Mul: invalid argument: uint8 with bool; ", "A + U": "Add: invalid argument: float32 with uint8; ", "vstack(U, A)": "VStack: invalid argument: uint8 with float32; ",
+		"where(M, A, U)": "Where: invalid argument: float32 with uint8; ",
+	} {
+		for _, flags := range [][]string{{text}, {text, "--explain", "plan"}} {
+			if o := evaluated(append(flags, "--driver", "cpu")...); o.status != 1 || !strings.Contains(o.stderr, want+"convert one, as in float32(A), or use --cast\n") {
+				t.Errorf("%q: %+v", flags, o)
+			}
+		}
+	}
+	if o := sublet("eval", "randombits(1, 1) + eye(1)", "--driver", "cpu"); o.status != 1 || !strings.Contains(o.stderr, "uint32 with float32; convert one, as in float32(A)\n") {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -231,6 +266,65 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// TestBlocksOfTails computes products with what follows element by element in blocks of rows, and has the same results.
+func TestBlocksOfTails(t *testing.T) {
+	defer func(p float64) { longProduct = p }(longProduct)
+	random := func(rows, cols int, seed string) string {
+		path := filepath.Join(t.TempDir(), "in.npy")
+		must(t, "eval", fmt.Sprintf("normal(%d, %d, 0, 1, %s)", rows, cols, seed), "-o", path, "--driver", "cpu")
+		return path
+	}
+	files := []string{"-i", "A=" + random(200, 30, "1"), "-i", "B=" + random(30, 40, "2"), "-i", "bias=" + random(1, 40, "3"), "-i", "C=" + random(200, 40, "4")}
+	var dispatches [2]int
+	for _, d := range drivers {
+		for text, divides := range map[string]bool{
+			"A*B": true, "A@B+1": true, "tanh(A*B + bias)": true, "0.5*A*B": true, "C - A*B": true, "R = A * B": true, "T(T(B)*T(A))": true, "C*B.T*B": false,
+			"softmax(A*B)": false, "sum(A*B)": false, "A*B + C*B.T*B": false, "A + 1": false, "A*B; A*B": false, "sqrt(A[0]*B)": false, "colmeans = meancols(A*B)": false,
+		} {
+			var bits [2]string
+			for i, p := range []float64{1e18, 0} {
+				longProduct = p
+				out := filepath.Join(t.TempDir(), "out.npy")
+				var r result
+				if err := json.Unmarshal([]byte(must(t, append([]string{"eval", text, "--json", "--driver", d, "-o", out}, files...)...)), &r); err != nil {
+					t.Fatal(err)
+				}
+				bits[i], dispatches[i] = slurp(t, out), int(r.Dispatches)
+			}
+			if bits[0] != bits[1] || (dispatches[0] < dispatches[1]) != divides {
+				t.Errorf("%s: %s: %d launches, %d in blocks, same %v", d, text, dispatches[0], dispatches[1], bits[0] == bits[1])
+			}
+		}
+	}
+	longProduct = 0
+	named := filepath.Join(t.TempDir(), "named.npy")
+	must(t, append([]string{"eval", "R = A*B", "-o", "R=" + named}, files...)...)
+	if h, _ := read[float32](t, named); !slices.Equal(h.Shape, []int64{200, 40}) {
+		t.Errorf("%v", h)
+	}
+	fails(t, map[string]failing{"name twice": {"ErrSyntax", append([]string{"eval", "C = A*B"}, files...)}})
+}
+
+// TestEndings refuses files of formats that there are not.
+func TestEndings(t *testing.T) {
+	a, dir := floats(t, 1, 1, 2), t.TempDir()
+	for _, name := range []string{"out.txt", "out.npy.gz", "out.json"} {
+		out := filepath.Join(dir, name)
+		for _, args := range [][]string{{"mul", a, a, "-o", out}, {"eval", "B = A", "-i", "A=" + a, "-o", "B=" + out}} {
+			if o := sublet(args...); o.status != 1 || !strings.Contains(o.stderr, "end in .npy, .csv, .mtx or .npz, not in "+filepath.Ext(name)) {
+				t.Errorf("%q: %+v", args, o)
+			}
+		}
+	}
+	must(t, "mul", a, a, "-o", filepath.Join(dir, "out"), "--driver", "cpu")
+	if _, v := read[float32](t, filepath.Join(dir, "out")); !slices.Equal(v, []float32{4}) {
+		t.Errorf("%v", v)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // TestExplain prints plans.
 func TestExplain(t *testing.T) {
 	a := floats(t, 2, 2, 1, 2, 3, 4)
@@ -247,6 +341,11 @@ func TestExplain(t *testing.T) {
 	fails(t, map[string]failing{
 		"another":   {"ErrUsage", []string{"eval", "--explain", "all", "A", "-i", "A=" + a}},
 		"output":    {"ErrUsage", []string{"eval", "--explain", "plan", "A", "-i", "A=" + a, "-o", a}},
-		"malformed": {"ErrSyntax", []string{"eval", "--explain", "plan", "A; A", "-i", "A=" + a}},
+		"malformed": {"ErrSyntax", []string{"eval", "--explain", "plan", "A +", "-i", "A=" + a}},
 	})
+	for text, one := range map[string]bool{"A; A": true, "B = A*A": true, "A\nA": true, "A +\n)": false, "A == ": false} {
+		if o := sublet("eval", "--explain", "plan", text, "-i", "A="+a, "--driver", "cpu"); o.status != 1 || strings.Contains(o.stderr, "it explains one expression") != one {
+			t.Errorf("%q: %+v", text, o)
+		}
+	}
 }

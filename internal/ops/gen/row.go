@@ -323,10 +323,16 @@ func (f form) Texts() []string {
 	if f.Class == ops.Shaping { // which have a list of their own
 		return nil
 	}
-	if f.Func != f.Every {
-		return []string{strings.ToLower(f.Func)}
+	if f.Func == f.Every {
+		return f.Text
 	}
-	return f.Text
+	texts := []string{strings.ToLower(f.Func)}
+	for _, text := range f.Text {
+		if text != strings.ToLower(f.Every) { // any: anyrows
+			texts = append(texts, text+strings.ToLower(strings.TrimPrefix(f.Func, f.Name)))
+		}
+	}
+	return texts
 }
 
 // Names returns the names of a group's functions.

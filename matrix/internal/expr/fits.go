@@ -57,9 +57,12 @@ func notSquare(op, fits string, shape fault.Shape) error {
 	return &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{shape}, Detail: fits, Err: ErrNotSquare}
 }
 
+// ConvertOne ends the detail of an error of operands of two types.
+const ConvertOne = "; convert one"
+
 // mixed says that operands have different types.
 func mixed(op string, a, b fuse.Type) *Node {
-	return Failed(Fail(op, gpu.ErrInvalid, a.String(), " with ", b.String(), ": convert one"))
+	return Failed(Fail(op, gpu.ErrInvalid, a.String(), " with ", b.String(), ConvertOne))
 }
 
 // Floats reports whether a type is one of real numbers.

@@ -299,10 +299,10 @@ func NewSoftmax(op string, log bool, a *Node) *Node {
 // negative. There are as many.
 func NewSort(op string, down, index bool, keep int, a *Node) *Node {
 	n := (&Node{Kind: Sort, Down: down, Index: index}).build(op, a)
-	switch {
-	case n.Err != nil:
+	if n.Err != nil {
 		return n
-	case keep >= 0:
+	}
+	if keep >= 0 {
 		n.Cols = keep
 	}
 	if index {
