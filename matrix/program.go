@@ -69,7 +69,7 @@ func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 		}
 	}
 	if dev == nil {
-		return nil, fail(op, gpu.ErrInvalid, "no step has a device")
+		return nil, fail(op, gpu.ErrInvalid, "no step has a device: Expr.On chooses one")
 	}
 	list := make([]exec.Assignment, len(steps))
 	for i, s := range steps {

@@ -44,6 +44,18 @@ func shapingNode(op string, number int, t fuse.Type, args []*node, numbers ...fl
 	if s.err != nil {
 		return expr.Failed(s.err)
 	}
+	return ofDevice(n, args)
+}
+
+// ofDevice is a node on the device of the operands, also where it reads none of them.
+func ofDevice(n *node, args []*node) *node {
+	for _, a := range args {
+		if n.Err == nil && n.Dev == nil && a.Dev != nil {
+			on := *n
+			on.Dev = a.Dev
+			n = &on
+		}
+	}
 	return n
 }
 

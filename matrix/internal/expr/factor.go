@@ -81,8 +81,11 @@ func Systems(n *Node) (list []*Node) {
 // factored checks the operands of a routine and finds the size of its result.
 func (n *Node) factored(op string, count int) error {
 	a, b := n.Args[0], n.Args[len(n.Args)-1]
-	square, matches := a.Rows == a.Cols, a.Rows == b.Rows
+	square, matches, shape := a.Rows == a.Cols, a.Rows == b.Rows, a.Shape()
 	n.Rows, n.Cols = a.Rows, a.Cols
+	if n.Routine == RoutineLUSolve || n.Routine == RoutinePermute { // a packs a matrix that has a column less
+		shape[1]--
+	}
 	switch n.Routine {
 	case RoutineLU:
 		n.Cols, square, matches = a.Cols+1, true, true
@@ -102,16 +105,14 @@ func (n *Node) factored(op string, count int) error {
 		n.Cols, square = b.Cols, true
 	case RoutineSolve:
 		n.Cols, square = b.Cols, count > 0 && a.Cols*count == a.Rows
-		if !square && count > 0 && a.Rows == 0 && a.Cols == 0 {
-			square = true
-		}
+		square = square || a.Rows == 0 // no matrices
 		n.Value = float64(count)
 	}
 	switch {
 	case !square:
-		return NotSquareError(op, a.Shape())
+		return NotSquareError(op, shape)
 	case !matches:
-		return ShapeError(op, a.Shape(), b.Shape())
+		return ShapeError(op, shape, b.Shape())
 	}
 	return CheckDims(op, n.Rows, n.Cols)
 }
