@@ -226,6 +226,18 @@ func TestConjugateGradients(t *testing.T) {
 				_, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Assign(matrix.Neg[float32](p)) })
 				return err
 			}, matrix.ErrNotPosDef},
+			"NaN to begin with": {func() error {
+				_ = x.Assign(matrix.Fill(n, 1, float32(math.NaN())).On(dev))
+				_, err := matrix.ConjugateGradients(ctx, x, b, dense)
+				return err
+			}, matrix.ErrConvergence},
+			"products of NaN": {func() error {
+				_ = x.Zero()
+				_, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error {
+					return y.Assign(matrix.Scale[float32](float32(math.NaN()), p))
+				}, matrix.CGOptions[float32]{Every: 1})
+				return err
+			}, matrix.ErrConvergence},
 			"no product": {func() error { _, err := matrix.ConjugateGradients(ctx, x, b, nil); return err }, buffer.ErrNil},
 			"another size": {func() error {
 				_, err := matrix.ConjugateGradients(ctx, x, matrix.Fill[float32](3, 1, 1), dense)
@@ -236,6 +248,17 @@ func TestConjugateGradients(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+		for option, o := range map[string]matrix.CGOptions[float32]{
+			"Tolerance +Inf": {Tolerance: math.Inf(1)}, "Tolerance NaN": {Tolerance: math.NaN()}, "Tolerance -1": {Tolerance: -1},
+			"MaxIterations -1": {MaxIterations: -1}, "Every -2": {Every: -2},
+		} {
+			_, err := matrix.ConjugateGradients(ctx, x, b, dense, o)
+			if isError(t, err, gpu.ErrInvalid); !strings.Contains(err.Error(), option) {
+				t.Errorf("%v does not name %s", err, option)
+			}
+		}
+		_, err := matrix.ConjugateGradients(ctx, x, b, dense, matrix.CGOptions[float32]{}, matrix.CGOptions[float32]{})
+		isError(t, err, gpu.ErrInvalid)
 		check(t, x.Close())
 	})
 }
