@@ -458,8 +458,12 @@ func TestSparseFormatMemory(t *testing.T) {
 		const cols = 5_000_000
 		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 1, cols, []float32{1}, []int32{7}, []int32{0, 1}))
 		var c *sparse
-		if n := allocated(func() { c = must[*sparse](t)(s.ToFormat(matrix.CSC)) }); n > 7*cols*4/2 {
-			t.Errorf("%.1f times the pointers were allocated", float64(n)/cols/4)
+		most := 2.5
+		if dev.Info().Driver == "cpu" { // whose memory is Go's too
+			most = 3.5
+		}
+		if n := float64(allocated(func() { c = must[*sparse](t)(s.ToFormat(matrix.CSC)) })) / cols / 4; n > most {
+			t.Errorf("%.1f times the pointers were allocated", n)
 		}
 		check(t, errors.Join(s.Close(), c.Close()))
 	})
