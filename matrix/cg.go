@@ -14,7 +14,7 @@ import (
 
 // CGOptions are what [ConjugateGradients] may be told. The zero value is what most want.
 type CGOptions[T Elem] struct {
-	// Tolerance is the norm of the residual, relative to that of b, at which the solution is good enough; 1e-5 where it is 0.
+	// Tolerance is the norm of the residual, relative to that of b, at which the solution is good enough; 1e-5 where it is 0. It is finite.
 	Tolerance float64
 	// MaxIterations is how many iterations are made at most; twice as many as there are rows where it is 0.
 	MaxIterations int
@@ -36,14 +36,14 @@ type CGResult struct {
 //
 //	result, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Mul(a, p) })
 //
-// It stops at the tolerance. After the most iterations it is [ErrConvergence], and [ErrNotPosDef] where a product shows that a is not
-// positive definite; x is the last approximation then. Errors of multiply and of the context end it. The method is that of Hestenes
+// It stops at the tolerance. After the most iterations, and where x, b or products have NaN, it is [ErrConvergence], and [ErrNotPosDef]
+// where a product shows that a is not positive definite; x is the last approximation then. Errors of multiply and of the context end it. The method is that of Hestenes
 // and Stiefel (1952), with a preconditioner; all numbers stay on the device but for the residual.
 func ConjugateGradients[T Elem](ctx context.Context, x *Dense[T], b Operand[T], multiply func(y, p *Dense[T]) error, options ...CGOptions[T]) (CGResult, error) {
 	const op = "ConjugateGradients"
-	var o CGOptions[T]
-	if len(options) > 0 {
-		o = options[0]
+	o, err := chosen(op, options)
+	if err != nil {
+		return CGResult{}, err
 	}
 	if _, err := x.usable(op); err != nil {
 		return CGResult{}, err
@@ -57,8 +57,6 @@ func ConjugateGradients[T Elem](ctx context.Context, x *Dense[T], b Operand[T], 
 		return CGResult{}, right.Err
 	case cols != 1 || right.Rows != rows || right.Cols != 1:
 		return CGResult{}, expr.ShapeError(op, "each needs to be a column of "+itoa(rows), x.core().Shape(), right.Shape())
-	case len(options) > 1, !(o.Tolerance >= 0), o.MaxIterations < 0, o.Every < 0:
-		return CGResult{}, fail(op, gpu.ErrInvalid, "options")
 	case rows == 0:
 		return CGResult{}, nil
 	}
@@ -67,6 +65,24 @@ func ConjugateGradients[T Elem](ctx context.Context, x *Dense[T], b Operand[T], 
 	defer s.close()
 	result, err := s.run(b)
 	return result, named(op, err)
+}
+
+// chosen are the options of a call.
+func chosen[T Elem](op string, options []CGOptions[T]) (o CGOptions[T], err error) {
+	if len(options) > 0 {
+		o = options[0]
+	}
+	switch {
+	case len(options) > 1:
+		err = fail(op, gpu.ErrInvalid, itoa(len(options)), " options")
+	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 1):
+		err = fail(op, gpu.ErrInvalid, "Tolerance ", text(o.Tolerance))
+	case o.MaxIterations < 0:
+		err = fail(op, gpu.ErrInvalid, "MaxIterations ", itoa(o.MaxIterations))
+	case o.Every < 0:
+		err = fail(op, gpu.ErrInvalid, "Every ", itoa(o.Every))
+	}
+	return o, err
 }
 
 // search is the state of conjugate gradients: the residual r, the preconditioned one z, the direction p, its product q, and numbers
@@ -185,9 +201,9 @@ func (s *search[T]) run(b Operand[T]) (result CGResult, err error) {
 			switch result.Residual = length / cmp.Or(float64(whole), 1); {
 			case result.Residual <= s.Tolerance:
 				return result, nil
-			case math.IsNaN(length), result.Iterations > 0 && !(bend > 0):
+			case result.Iterations > 0 && bend <= 0:
 				return result, fail(s.op, ErrNotPosDef)
-			case last:
+			case last, math.IsNaN(result.Residual), math.IsNaN(bend):
 				return result, fail(s.op, ErrConvergence, itoa(result.Iterations), " iterations, residual ", text(result.Residual))
 			}
 		}

@@ -133,7 +133,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	n = promoted(n.Typed(t), t)
 	dev := cmp.Or(m.dev, n.Dev)
 	if dev == nil {
-		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device")
+		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device: Expr.On chooses one")
 	}
 	if n.Dev != nil && n.Dev != dev {
 		c, err := carried(ctx, op, n, dev)

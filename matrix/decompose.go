@@ -99,10 +99,9 @@ func shown[T Elem](op string, f *factors, args []*node, build func(s *shaping, p
 	return &Expr[T]{s.finish(n)}
 }
 
-// condition estimates the condition number by Hager's method (Higham, Accuracy and Stability of Numerical Algorithms, algorithm 15.1).
-// solve is the product of the inverse, or of its transpose, and a column.
-func (f *factors) condition(ctx context.Context, op string, solve func(trans bool, b Operand[float32]) *Expr[float32]) (float64, error) {
-	n := f.rows
+// condition estimates the condition number of n x n by Hager's method (Higham, Accuracy and Stability of Numerical Algorithms, algorithm
+// 15.1). solve is the product of the inverse, or of its transpose, and a column. What is no number has none.
+func (f *factors) condition(ctx context.Context, op string, n int, solve func(trans bool, b Operand[float32]) *Expr[float32]) (float64, error) {
 	if f.cond != 0 || n == 0 {
 		return f.cond, nil
 	}
@@ -110,7 +109,7 @@ func (f *factors) condition(ctx context.Context, op string, solve func(trans boo
 	x := &Dense[float32]{}
 	defer func() { _ = x.Close() }() // what is queued still uses it
 	if err := x.AssignContext(ctx, Fill(n, 1, 1/float32(n)).On(dev)); err != nil {
-		return 0, err
+		return 0, named(op, err)
 	}
 	norm := 0.0
 	for range 5 {
@@ -119,9 +118,12 @@ func (f *factors) condition(ctx context.Context, op string, solve func(trans boo
 		found, err := HStack[float32](Norm1[float32](y), MaxAll[float32](Abs[float32](z)), Sum[float32](MulElem[float32](z, x)),
 			Convert[float32](ArgMax[float32](Abs[float32](z)))).read(ctx, op)
 		if err != nil {
-			return 0, err
+			return 0, named(op, err)
 		}
-		if found[0] != found[0] || float64(found[0]) <= norm {
+		if found[0] != found[0] { // the inverse is beyond float32
+			norm = math.Inf(1)
+		}
+		if !(float64(found[0]) > norm) {
 			break
 		}
 		norm = float64(found[0])
@@ -129,12 +131,10 @@ func (f *factors) condition(ctx context.Context, op string, solve func(trans boo
 			break
 		}
 		if err = x.AssignContext(ctx, Convert[float32](Equal[int32](RowIndex(n, 1), Fill(1, 1, int32(found[3])))).On(dev)); err != nil {
-			return 0, err
+			return 0, named(op, err)
 		}
 	}
-	if f.cond = norm * f.norm; math.IsNaN(f.cond) {
-		f.cond = math.Inf(1)
-	}
+	f.cond = norm * f.norm
 	return f.cond, nil
 }
 
@@ -149,8 +149,8 @@ func solveTo[T Elem](ctx context.Context, op string, f *factors, dst *Dense[T], 
 	cond, err := condition()
 	switch {
 	case err != nil:
-		return named(op, err)
-	case math.IsInf(cond, 1):
+		return err
+	case math.IsInf(cond, 1), math.IsNaN(cond):
 		return notSolved(op, fault.Shape{f.rows, f.cols}, ErrSingular)
 	}
 	if err := dst.AssignContext(ctx, x); err != nil {
@@ -164,7 +164,8 @@ func solveTo[T Elem](ctx context.Context, op string, f *factors, dst *Dense[T], 
 
 // LU is P * a = L * U with partial pivoting, in gonum's grammar, of float32 or [Half] elements; [gpu.ErrUnsupported] for others. It
 // computes in float32. The zero value has no factors; [LU.Factorize] computes them, and
-// Close frees them. An LU must not be used by several goroutines while one of them factorises or closes it.
+// Close frees them. Expressions such as [LU.L] read the factors where they are: they end, with [gpu.ErrClosed], when the LU is closed or
+// factorises another matrix. An LU must not be used by several goroutines while one of them factorises or closes it.
 type LU[T Elem] struct{ factors }
 
 // Close frees the factors. It is no error if there are none.
@@ -201,7 +202,7 @@ func (f *LU[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	if err != nil {
 		return err
 	}
-	if f.norm = float64(found[1]); found[0] > 0 {
+	if f.norm = float64(found[1]); found[0] > 0 && !math.IsNaN(f.norm) {
 		f.cond = math.Inf(1)
 	}
 	return nil
@@ -226,26 +227,30 @@ func (f *LU[T]) Permute(trans bool, b Operand[T]) *Expr[T] {
 
 // Solve is the solution of a * x = b, or with trans of the transpose of a times x = b, where a is what was factorised. Of a singular
 // matrix it has infinities or NaN.
-func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
-	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, lu *node) *node {
+func (f *LU[T]) Solve(trans bool, b Operand[T]) *Expr[T] { return f.solve("Solve", trans, b) }
+
+func (f *LU[T]) solve(op string, trans bool, b Operand[T]) *Expr[T] {
+	return shown[T](op, f.all(), []*node{from(op, b)}, func(s *shaping, lu *node) *node {
 		return s.routine(expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, s.float32(1))
 	})
 }
 
-// SolveTo stores [LU.Solve] in dst and waits for the condition number, once. A singular matrix is [ErrSingular] and leaves dst as it
-// was; a solution of a nearly singular one is stored and comes with a [Condition]. dst may be b.
+// SolveTo stores [LU.Solve] in dst and waits for the condition number, once. A singular matrix, and one of which an element is not
+// finite, is [ErrSingular] and leaves dst as it was; a solution of a nearly singular one is stored and comes with a [Condition]. dst may be b.
 func (f *LU[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(trans, b), func() (float64, error) { return f.Cond(ctx) })
+	const op = "SolveTo"
+	return solveTo(ctx, op, f.all(), dst, f.solve(op, trans, b), func() (float64, error) { return f.estimate(ctx, op) })
 }
 
-// Cond estimates the condition number of the matrix in the norm 1, infinity of a singular one. It waits.
-func (f *LU[T]) Cond(ctx context.Context) (float64, error) {
-	const op = "Cond"
+// Cond estimates the condition number of the matrix in the norm 1: infinity of a singular one, NaN of one that has NaN. It waits.
+func (f *LU[T]) Cond(ctx context.Context) (float64, error) { return f.estimate(ctx, "Cond") }
+
+func (f *LU[T]) estimate(ctx context.Context, op string) (float64, error) {
 	lu := f.all().leaf(op)
 	if lu.Err != nil {
 		return 0, lu.Err
 	}
-	return f.condition(ctx, op, func(trans bool, b Operand[float32]) *Expr[float32] {
+	return f.condition(ctx, op, f.rows, func(trans bool, b Operand[float32]) *Expr[float32] {
 		return &Expr[float32]{expr.NewFactor(op, expr.RoutineLUSolve, expr.Form{Turned: trans}, 1, lu, from(op, b))}
 	})
 }
@@ -253,7 +258,10 @@ func (f *LU[T]) Cond(ctx context.Context) (float64, error) {
 // LogDet returns the logarithm of the absolute value of the determinant, and its sign: of a singular matrix negative infinity and
 // 0. It waits.
 func (f *LU[T]) LogDet(ctx context.Context) (det, sign float64, err error) {
-	const op = "LogDet"
+	return f.logDet(ctx, "LogDet")
+}
+
+func (f *LU[T]) logDet(ctx context.Context, op string) (det, sign float64, err error) {
 	lu := f.all().leaf(op)
 	if lu.Err != nil {
 		return 0, 0, lu.Err
@@ -286,7 +294,7 @@ func (f *LU[T]) LogDet(ctx context.Context) (det, sign float64, err error) {
 
 // Det returns the determinant, which may overflow. It waits.
 func (f *LU[T]) Det(ctx context.Context) (float64, error) {
-	det, sign, err := f.LogDet(ctx)
+	det, sign, err := f.logDet(ctx, "Det")
 	if sign == 0 {
 		return 0, err
 	}

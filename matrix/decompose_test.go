@@ -5,12 +5,15 @@ package matrix_test
 import (
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -156,6 +159,7 @@ func TestSingular(t *testing.T) {
 		check(t, qr.Factorize(ctx, of(3, 2, 1, 0, 1, 0, 1, 0)))
 		wants("a column of zeros", qr.SolveTo(ctx, dst, false, of(3, 1, 1, 1, 1)), matrix.ErrSingular)
 		check(t, qr.Close())
+		wants("closed QR", second(qr.Cond(ctx)), buffer.ErrNil)
 
 		// Of a matrix of rank 1 the vectors are orthonormal, too, and those of zeros.
 		for _, m := range []*matrix.Dense[float32]{of(3, 2, 1, 2, 2, 4, 3, 6), of(3, 2, 0, 0, 0, 0, 0, 0)} {
@@ -230,6 +234,18 @@ func TestConjugateGradients(t *testing.T) {
 				_, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Assign(matrix.Neg[float32](p)) })
 				return err
 			}, matrix.ErrNotPosDef},
+			"NaN to begin with": {func() error {
+				_ = x.Assign(matrix.Fill(n, 1, float32(math.NaN())).On(dev))
+				_, err := matrix.ConjugateGradients(ctx, x, b, dense)
+				return err
+			}, matrix.ErrConvergence},
+			"products of NaN": {func() error {
+				_ = x.Zero()
+				_, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error {
+					return y.Assign(matrix.Scale[float32](float32(math.NaN()), p))
+				}, matrix.CGOptions[float32]{Every: 1})
+				return err
+			}, matrix.ErrConvergence},
 			"no product": {func() error { _, err := matrix.ConjugateGradients(ctx, x, b, nil); return err }, buffer.ErrNil},
 			"another size": {func() error {
 				_, err := matrix.ConjugateGradients(ctx, x, matrix.Fill[float32](3, 1, 1), dense)
@@ -240,6 +256,168 @@ func TestConjugateGradients(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+		for option, o := range map[string]matrix.CGOptions[float32]{
+			"Tolerance +Inf": {Tolerance: math.Inf(1)}, "Tolerance NaN": {Tolerance: math.NaN()}, "Tolerance -1": {Tolerance: -1},
+			"MaxIterations -1": {MaxIterations: -1}, "Every -2": {Every: -2},
+		} {
+			_, err := matrix.ConjugateGradients(ctx, x, b, dense, o)
+			if isError(t, err, gpu.ErrInvalid); !strings.Contains(err.Error(), option) {
+				t.Errorf("%v does not name %s", err, option)
+			}
+		}
+		_, err := matrix.ConjugateGradients(ctx, x, b, dense, matrix.CGOptions[float32]{}, matrix.CGOptions[float32]{})
+		isError(t, err, gpu.ErrInvalid)
 		check(t, x.Close())
+	})
+}
+
+// TestConditions estimates condition numbers of triangles and of matrices that are singular to float32, or no numbers.
+func TestConditions(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx, rng := t.Context(), newRand(53)
+		of := func(rows, cols int, v ...float32) *dense {
+			return must[*dense](t)(matrix.FromSlice(dev, rows, cols, v))
+		}
+		var qr matrix.QR[float32]
+		for turn, cols := range []int{9, 20} {
+			a, ref := sampled(t, dev, rng, turn, 20, cols)
+			check(t, qr.Factorize(ctx, a))
+			var exact mat.QR
+			var r mat.Dense
+			exact.Factorize(ref)
+			exact.RTo(&r)
+			want := mat.Cond(r.Slice(0, cols, 0, cols), 1)
+			if cond := must[float64](t)(qr.Cond(ctx)); cond > 1.01*want || cond < want/3 {
+				t.Errorf("condition %v, want %v", cond, want)
+			}
+		}
+		hilbert := make([]float32, 64)
+		for i := range hilbert {
+			hilbert[i] = 1 / float32(i/8+i%8+1)
+		}
+		dst := new(dense)
+		for what, a := range map[string]*dense{
+			"ones": of(3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1), "Hilbert": of(8, 8, hilbert...), "tall": of(3, 2, 1, 2, 2, 4, 3, 6),
+		} {
+			rows, _ := a.Dims()
+			b := must[*dense](t)(matrix.Fill[float32](rows, 1, 1).On(dev).Eval())
+			var cond matrix.Condition
+			check(t, qr.Factorize(ctx, a))
+			if err := qr.SolveTo(ctx, dst, false, b); !errors.Is(err, matrix.ErrSingular) && !errors.As(err, &cond) {
+				t.Errorf("%s: %v", what, err)
+			}
+			check(t, b.Close())
+		}
+		check(t, qr.Factorize(ctx, of(2, 3, 1, 2, 3, 4, 5, 6)))
+		isError(t, second(qr.Cond(ctx)), buffer.ErrShape)
+		nan, inf := float32(math.NaN()), float32(math.Inf(1))
+		var lu matrix.LU[float32]
+		b := of(2, 1, 1, 2)
+		for _, v := range []float32{nan, inf} {
+			a := of(2, 2, v, 1, 1, 1)
+			check(t, errors.Join(lu.Factorize(ctx, a), qr.Factorize(ctx, a)))
+			isError(t, lu.SolveTo(ctx, dst, false, b), matrix.ErrSingular)
+			isError(t, qr.SolveTo(ctx, dst, false, b), matrix.ErrSingular)
+			isError(t, qr.SolveTo(ctx, dst, true, b), matrix.ErrSingular)
+			c, d := must[float64](t)(lu.Cond(ctx)), must[float64](t)(qr.Cond(ctx))
+			if v != v && !(math.IsNaN(c) && math.IsNaN(d)) {
+				t.Errorf("conditions %v and %v of a matrix with NaN", c, d)
+			}
+		}
+		tiny := of(2, 2, 1e-30, 0, 0, 1e20) // whose condition number is beyond float32
+		check(t, lu.Factorize(ctx, tiny))
+		if c := must[float64](t)(lu.Cond(ctx)); c < 1e49 {
+			t.Errorf("condition %v", c)
+		}
+		for want, a := range map[float64]*dense{
+			math.Inf(1): of(2, 3, 0, 0, 0, 0, 0, 0), 1: of(2, 2, 0, 3, 3, 0), 0: must[*dense](t)(matrix.New[float32](dev, 0, 3)),
+		} {
+			var svd matrix.SVD[float32]
+			check(t, svd.Factorize(ctx, a))
+			if c, e := svd.Cond(), must[float32](t)(matrix.Cond[float32](a).Value(ctx)); math.Abs(c-want) > 1e-6 || math.Abs(float64(e)-want) > 1e-6 {
+				t.Errorf("conditions %v and %v, want %v", c, e, want)
+			}
+			check(t, svd.Close())
+		}
+		var svd matrix.SVD[float32]
+		check(t, svd.Factorize(ctx, of(1, 1, nan)))
+		if c, e := svd.Cond(), must[float32](t)(matrix.Cond[float32](of(1, 1, nan)).Value(ctx)); c == c || e == e {
+			t.Errorf("conditions %v and %v of NaN", c, e)
+		}
+		check(t, errors.Join(lu.Close(), qr.Close(), svd.Close(), dst.Close()))
+	})
+}
+
+// TestDecompositionErrors: errors name the call that failed and the shape of what was factorised, and expressions end with their factors.
+func TestDecompositionErrors(t *testing.T) {
+	dev := devtest.Open(t, "cpu")
+	ctx := t.Context()
+	a := must[*dense](t)(matrix.Eye[float32](6, 6, 0).On(dev).Eval())
+	b := must[*dense](t)(matrix.New[float32](dev, 5, 2))
+	var lu matrix.LU[float32]
+	var chol matrix.Cholesky[float32]
+	var qr matrix.QR[float32]
+	check(t, errors.Join(lu.Factorize(ctx, a), chol.Factorize(ctx, a), qr.Factorize(ctx, a)))
+	dst := new(dense)
+	message := func(err error, op string, shapes ...string) {
+		t.Helper()
+		if err == nil || !strings.HasPrefix(err.Error(), "matrix: "+op+": "+strings.Join(shapes, " by ")) {
+			t.Errorf("error %v, want one of %s %v", err, op, shapes)
+		}
+	}
+	message(lu.Solve(false, b).Err(), "Solve", "6x6", "5x2")
+	message(lu.Permute(false, b).Err(), "Permute", "6x6", "5x2")
+	message(lu.SolveTo(ctx, dst, false, b), "SolveTo", "6x6", "5x2")
+	message(chol.SolveTo(ctx, dst, b), "SolveTo", "6x6", "5x2")
+	message(qr.SolveTo(ctx, dst, false, b), "SolveTo", "6x6", "5x2")
+	l, q := lu.L(), qr.Q()
+	check(t, errors.Join(lu.Factorize(ctx, a), qr.Close()))
+	isError(t, second(l.Eval()), gpu.ErrClosed)
+	isError(t, second(q.Eval()), gpu.ErrClosed)
+	right := must[*dense](t)(matrix.New[float32](dev, 6, 1))
+	check(t, dev.Close())
+	message(second(lu.Det(ctx)), "Det")
+	_, _, err := lu.LogDet(ctx)
+	message(err, "LogDet")
+	message(second(lu.Cond(ctx)), "Cond")
+	message(lu.SolveTo(ctx, dst, false, right), "SolveTo")
+	message(chol.SolveTo(ctx, dst, right), "SolveTo")
+	isError(t, second(lu.Det(ctx)), gpu.ErrClosed)
+}
+
+// TestDevicesOfResults: results are on the operands' device also where they read none of their elements.
+func TestDevicesOfResults(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
+		low, none := must[*dense](t)(matrix.New[float32](dev, 0, 3)), must[*dense](t)(matrix.New[float32](dev, 0, 0))
+		for what, c := range map[string]struct {
+			e    *matrix.Expr[float32]
+			want []float32
+		}{
+			"power":               {matrix.MatrixPower[float32](a, 0), []float32{1, 0, 0, 1}},
+			"power of nothing":    {matrix.MatrixPower[float32](none, 0), nil},
+			"inverse of 0x3":      {matrix.PseudoInverse[float32](low, 0), nil},
+			"inverse of 0x0":      {matrix.PseudoInverse[float32](none, 0), nil},
+			"rank of 0x3":         {matrix.Rank[float32](low, 0), []float32{0}},
+			"rank of 0x0":         {matrix.Rank[float32](none, 0), []float32{0}},
+			"condition of 0x3":    {matrix.Cond[float32](low), []float32{0}},
+			"condition of 0x0":    {matrix.Cond[float32](none), []float32{0}},
+			"stack of none":       {matrix.SolveStack[float32](must[*dense](t)(matrix.New[float32](dev, 0, 2)), must[*dense](t)(matrix.New[float32](dev, 0, 1))), nil},
+			"stack of 0x0":        {matrix.SolveStack[float32](none, low), nil},
+			"determinant of none": {matrix.Det[float32](none), []float32{1}},
+		} {
+			got, err := c.e.Read(background)
+			if err != nil || !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
+				t.Errorf("%s: %v, %v; want %v", what, got, err, c.want)
+			}
+		}
+		if rows, cols := matrix.SolveStack[float32](must[*dense](t)(matrix.New[float32](dev, 0, 2)), low).Dims(); rows != 0 || cols != 3 {
+			t.Errorf("a stack of %dx%d", rows, cols)
+		}
+		_, err := matrix.Fill[float32](1, 1, 1).Eval()
+		if isError(t, err, gpu.ErrInvalid); !strings.Contains(err.Error(), "Expr.On") {
+			t.Errorf("%v does not say what to do", err)
+		}
+		check(t, errors.Join(a.Close(), low.Close(), none.Close()))
 	})
 }

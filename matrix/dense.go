@@ -182,7 +182,12 @@ func (m *Dense[T]) External() bool { return m.core().external }
 func (m *Dense[T]) Capacity() int { return m.core().capacity() }
 
 // Err returns the error a view was made with, or nil.
-func (m *Dense[T]) Err() error { return m.core().err }
+func (m *Dense[T]) Err() error {
+	if m == nil {
+		return m.core().usable("Err")
+	}
+	return m.core().err
+}
 
 // Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
 //

@@ -28,7 +28,7 @@
 // them. [Expr.Explain] shows what is left. A matrix is computed as it stands: where the order matters, because a product in between
 // overflows in one and not in another, [Expr.Eval] of that product decides it.
 //
-// A [Program] is assignments that are planned and compiled once and computed again and again. [Sparse] matrices stand in every
+// A [Program] is assignments, of fixed sizes, that are planned and compiled once and computed again and again. [Sparse] matrices stand in every
 // expression, and results stay sparse where the mathematics does: see [Expr.Sparse]. Arrays of more dimensions are package
 // matrix/tensor.
 //
@@ -73,6 +73,9 @@
 // may have the other sign. Functions are within the units in the last place that their documentation
 // names on every device, where the result is a normal number: they are computed with the library's own polynomials, most
 // after Cephes and FreeBSD, since WGSL promises less. Half matrices are computed in float32 and rounded when stored.
+//
+// [Norm2] and [NormP] add powers up in float32, unscaled: they are infinite where a power is, for [Norm2] from elements of 1.8e19 on, and
+// lose elements whose power is 0, below 1e-19. gonum's norms scale; so does Scale(m, Norm2(Scale(1/m, a))) with m near the largest element.
 //
 // NaN in is NaN out, except for comparisons, choices and a power whose base is 1 or whose exponent is 0. Outside of their
 // domain functions are NaN, at their poles infinite, as in C; sin, cos and tan are accurate for arguments of any size.

@@ -87,6 +87,9 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 	if err := (*anyOne)(nil).SetValue(f32); !errors.Is(err, buffer.ErrNil) {
 		t.Errorf("nil matrix: %v", err)
 	}
+	if err, ok := errors.AsType[*gpu.OpError]((*anyOne)(nil).Err()); !ok || !errors.Is(err, buffer.ErrNil) {
+		t.Errorf("the error of a nil matrix: %v", err)
+	}
 	if err := x.SetValue(nil); !errors.Is(err, buffer.ErrNil) {
 		t.Errorf("nil value: %v", err)
 	}

@@ -44,7 +44,7 @@ type Any float64
 // assigned to a matrix of them is true unless it is 0.
 //
 // A complex64 is two float32, and what is computed of it is computed of those, in float32. Sums, differences, products of both kinds,
-// quotients and powers are defined, [Exp], [Log], [Sqrt] and the trigonometric and hyperbolic functions, comparisons for equality,
+// quotients and powers are defined, [Exp], [Log], [Sqrt], [Sin], [Cos], [Tan], [Sinh], [Cosh] and [Tanh], comparisons for equality,
 // sums, means, variances, norms, [Solve] and [Inverse], and all that makes, shapes or gathers; other operations are
 // [gpu.ErrUnsupported]. Operands of float32 may stand beside complex ones. What is real, such as [Abs] or a norm, becomes complex64 where that
 // is T; [Real] has it as float32.

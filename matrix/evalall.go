@@ -44,6 +44,10 @@ func (r Named[T]) Operand() Operand[T] {
 // The device is that of the matrices; dev, which may be nil where they have one, is for expressions without any. With several devices
 // dev computes what has no matrix. A nil dev that is needed is [gpu.ErrInvalid]. Of an EvalAll[Any] each result has the type of its
 // expression; else all must be T. The context ends what compiles, see [Dense.AssignContext]. After an error there are no results.
+//
+// A statement that solves a system is waited for: one without a solution is [ErrSingular], a Cholesky factor that does not exist
+// [ErrNotPosDef], as with [Expr.Read]. Of expressions that are only queued, by [Dense.Assign] and [Expr.Eval], such results are infinite or
+// NaN; see [Expr.Solved].
 func EvalAll[T Elem](ctx context.Context, dev *gpu.Device, text string, vars map[string]Operand[T]) ([]Named[T], error) {
 	all := make(map[string]Operand[T], len(vars))
 	maps.Copy(all, vars)

@@ -25,7 +25,7 @@ import (
 // Half elements; on integers they are [gpu.ErrUnsupported].
 type Expr[T Elem] struct{ n *node }
 
-// Operand is what can stand in an expression: a *[Dense] or an *[Expr].
+// Operand is what can stand in an expression: a *[Dense], a *[Sparse] or an *[Expr].
 type Operand[T Elem] interface {
 	expr(op string) Expr[T]
 }

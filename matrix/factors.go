@@ -341,7 +341,9 @@ func (s *shaping) cond() *node {
 	if packed.Err != nil || packed.Rows == 0 {
 		return s.finish(firstNode(packed, s.float(0)))
 	}
-	return s.finish(s.apply(fuse.OpDiv, s.part(values, 0, 1, 1), s.part(values, packed.Rows-1, 1, 1)))
+	largest, smallest := s.part(values, 0, 1, 1), s.part(values, packed.Rows-1, 1, 1)
+	singular := s.apply(fuse.OpEq, smallest, s.float(0))
+	return s.finish(s.where(singular, s.float(math.Inf(1)), s.apply(fuse.OpDiv, largest, smallest)))
 }
 
 // matrixPower multiplies the squares that the bits of the exponent name.

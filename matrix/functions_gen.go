@@ -1220,7 +1220,7 @@ func Rank[T Elem](a Operand[T], tolerance float64) *Expr[T] {
 	return &Expr[T]{shapingNode("Rank", 47, typeOf[T](), []*node{from("Rank", a)}, float64(tolerance))}
 }
 
-// Cond is the condition of a, its largest singular value by its smallest, 1x1.
+// Cond is the condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
 func Cond[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("Cond", 48, typeOf[T](), []*node{from("Cond", a)})}
 }
@@ -1237,36 +1237,36 @@ func MatrixPower[T Elem](a Operand[T], k int) *Expr[T] {
 }
 
 // RandomBits is a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of
-// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
-// without them they are 0.
+// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1,
+// other ones ErrInvalid; without them they are 0.
 func RandomBits[T Elem](rows, cols, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("RandomBits", 51, typeOf[T](), nil, float64(rows), float64(cols), float64(seed), float64(stream))}
 }
 
 // Uniform is a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance.
 // Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-// streams are whole numbers below 2^53; without them they are 0.
+// streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
 func Uniform[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Uniform", 52, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
 }
 
 // Normal is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241).
 // Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-// streams are whole numbers below 2^53; without them they are 0.
+// streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
 func Normal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Normal", 53, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // TruncatedNormal is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma
 // from the mean. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
-// 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+// 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
 func TruncatedNormal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("TruncatedNormal", 54, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // Gumbel is a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of
-// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53;
-// without them they are 0.
+// columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1,
+// other ones ErrInvalid; without them they are 0.
 func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Gumbel", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(location), float64(scale), float64(seed), float64(stream))}
 }
@@ -1274,21 +1274,21 @@ func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *
 // RandomIntegers is a rows x cols matrix of random whole numbers from low up to but without high, of n below high where
 // low alone is given. Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream,
 // row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
-// whole numbers below 2^53; without them they are 0.
+// whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
 func RandomIntegers[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("RandomIntegers", 56, typeOf[T](), nil, float64(rows), float64(cols), float64(low), float64(high), float64(seed), float64(stream))}
 }
 
 // RandomMask is a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed,
 // stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-// streams are whole numbers below 2^53; without them they are 0.
+// streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
 func RandomMask[T Elem](rows, cols int, rate, scale float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("RandomMask", 57, typeOf[T](), nil, float64(rows), float64(cols), float64(rate), float64(scale), float64(seed), float64(stream))}
 }
 
 // Permutation is a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns
-// say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them
-// they are 0.
+// say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other
+// ones ErrInvalid; without them they are 0.
 func Permutation[T Elem](n, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Permutation", 58, typeOf[T](), nil, float64(n), float64(seed), float64(stream))}
 }
@@ -1367,8 +1367,9 @@ func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
 	return &Expr[T]{shapingNode("MulStack", 71, typeOf[T](), []*node{from("MulStack", a), from("MulStack", b)}, float64(count))}
 }
 
-// Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
-// high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+// Histogram is how many elements of a are in each of the bins between low and high, a row. a has floats, the counts are
+// int32. The last bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements
+// and bins.
 func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[int32] {
 	return &Expr[int32]{shapingNode("Histogram", 72, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }

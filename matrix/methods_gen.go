@@ -729,7 +729,7 @@ func (a *Expr[T]) PseudoInverse(tolerance float64) *Expr[T] { return PseudoInver
 // dimension times 2^-23.
 func (a *Expr[T]) Rank(tolerance float64) *Expr[T] { return Rank(a, tolerance) }
 
-// Cond is the condition of a, its largest singular value by its smallest, 1x1.
+// Cond is the condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
 func (a *Expr[T]) Cond() *Expr[T] { return Cond(a) }
 
 // MatrixExp is the exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it
@@ -789,8 +789,9 @@ func (a *Expr[T]) DotCols(b Operand[T]) *Expr[T] { return DotCols(a, b) }
 // have elements are rows of a matrix with such a stride: Reshape of a Slice of those.
 func (a *Expr[T]) MulStack(b Operand[T], count int) *Expr[T] { return MulStack(a, b, count) }
 
-// Histogram is how many elements of a are in each of the bins between low and high, a row. As int32. The last bin has
-// high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+// Histogram is how many elements of a are in each of the bins between low and high, a row. a has floats, the counts are
+// int32. The last bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements
+// and bins.
 func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[int32] {
 	return Histogram(a, bins, low, high)
 }

@@ -61,8 +61,10 @@ func (f *Cholesky[T]) L() *Expr[T] {
 }
 
 // Solve is the solution of a * x = b, where a is what was factorised.
-func (f *Cholesky[T]) Solve(b Operand[T]) *Expr[T] {
-	return shown[T]("Solve", f.all(), []*node{from("Solve", b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.float32(1)) })
+func (f *Cholesky[T]) Solve(b Operand[T]) *Expr[T] { return f.solve("Solve", b) }
+
+func (f *Cholesky[T]) solve(op string, b Operand[T]) *Expr[T] {
+	return shown[T](op, f.all(), []*node{from(op, b)}, func(s *shaping, l *node) *node { return s.solvedTwice(l, s.float32(1)) })
 }
 
 // solvedTwice solves with a lower triangle and with its transpose.
@@ -73,17 +75,19 @@ func (s *shaping) solvedTwice(l, b *node) *node {
 
 // SolveTo stores [Cholesky.Solve] in dst and waits for the condition number, once; see [LU.SolveTo].
 func (f *Cholesky[T]) SolveTo(ctx context.Context, dst *Dense[T], b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(b), func() (float64, error) { return f.Cond(ctx) })
+	const op = "SolveTo"
+	return solveTo(ctx, op, f.all(), dst, f.solve(op, b), func() (float64, error) { return f.estimate(ctx, op) })
 }
 
 // Cond estimates the condition number of the matrix in the norm 1. It waits.
-func (f *Cholesky[T]) Cond(ctx context.Context) (float64, error) {
-	const op = "Cond"
+func (f *Cholesky[T]) Cond(ctx context.Context) (float64, error) { return f.estimate(ctx, "Cond") }
+
+func (f *Cholesky[T]) estimate(ctx context.Context, op string) (float64, error) {
 	l := f.all().leaf(op)
 	if l.Err != nil {
 		return 0, l.Err
 	}
-	return f.condition(ctx, op, func(_ bool, b Operand[float32]) *Expr[float32] {
+	return f.condition(ctx, op, f.rows, func(_ bool, b Operand[float32]) *Expr[float32] {
 		return &Expr[float32]{(&shaping{op: op}).solvedTwice(l, from(op, b))}
 	})
 }
@@ -104,10 +108,7 @@ func (f *Cholesky[T]) LogDet(ctx context.Context) (float64, error) {
 }
 
 // QR is a = Q * R by Householder reflections, in gonum's grammar; see [LU] for what holds of all decompositions.
-type QR[T Elem] struct {
-	factors
-	singular bool // R has a 0 on its diagonal
-}
+type QR[T Elem] struct{ factors } // the norm is that of R
 
 // Close frees the factors. It is no error if there are none.
 func (f *QR[T]) Close() error { return f.all().close() }
@@ -128,12 +129,19 @@ func (f *QR[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	}
 	n := from(op, a)
 	found, err := f.decompose(ctx, op, expr.RoutineQR, n, func(packed Operand[float32]) *Expr[float32] {
-		return HStack[float32](Fill[float32](1, 1, float32(min(n.Rows, n.Cols))), Convert[float32](CountNonzero[float32](Diagonal(packed, 0)))).On(n.Dev)
+		norm := Fill[float32](1, 1, 0)
+		if n.Rows*n.Cols > 0 {
+			norm = MaxAll[float32](SumCols[float32](Abs[float32](Triu(packed, 0))))
+		}
+		zeros := Sub[float32](Fill[float32](1, 1, float32(min(n.Rows, n.Cols))), Convert[float32](CountNonzero[float32](Diagonal(packed, 0))))
+		return HStack[float32](zeros, norm).On(n.Dev)
 	})
 	if err != nil {
 		return err
 	}
-	f.singular = found[0] != found[1]
+	if f.norm = float64(found[1]); found[0] > 0 && !math.IsNaN(f.norm) {
+		f.cond = math.Inf(1)
+	}
 	return nil
 }
 
@@ -149,8 +157,9 @@ func (f *QR[T]) R() *Expr[T] {
 
 // Solve is the least squares solution of a * x = b, where a is what was factorised and has at least as many rows as columns; with
 // trans the smallest solution of the transpose of a times x = b. [buffer.ErrShape] where it has fewer rows.
-func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
-	const op = "Solve"
+func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] { return f.solve("Solve", trans, b) }
+
+func (f *QR[T]) solve(op string, trans bool, b Operand[T]) *Expr[T] {
 	right := from(op, b)
 	return shown[T](op, f.all(), []*node{right}, func(s *shaping, qr *node) *node {
 		switch {
@@ -165,14 +174,28 @@ func (f *QR[T]) Solve(trans bool, b Operand[T]) *Expr[T] {
 	})
 }
 
-// SolveTo stores [QR.Solve] in dst. A matrix of a smaller rank, as far as zeros on R's diagonal tell, is [ErrSingular] and leaves
-// dst as it was.
+// SolveTo stores [QR.Solve] in dst and waits for the condition number, once; see [LU.SolveTo].
 func (f *QR[T]) SolveTo(ctx context.Context, dst *Dense[T], trans bool, b Operand[T]) error {
-	return solveTo(ctx, "SolveTo", f.all(), dst, f.Solve(trans, b), func() (float64, error) {
-		if f.singular {
-			return math.Inf(1), nil
-		}
-		return 0, nil
+	const op = "SolveTo"
+	return solveTo(ctx, op, f.all(), dst, f.solve(op, trans, b), func() (float64, error) { return f.estimate(ctx, op) })
+}
+
+// Cond estimates the condition number of R in the norm 1: infinity of a matrix whose columns depend on each other, NaN of one that has NaN,
+// and [buffer.ErrShape] of one with fewer rows than columns. It waits.
+func (f *QR[T]) Cond(ctx context.Context) (float64, error) { return f.estimate(ctx, "Cond") }
+
+func (f *QR[T]) estimate(ctx context.Context, op string) (float64, error) {
+	qr := f.all().leaf(op)
+	switch {
+	case qr.Err != nil:
+		return 0, qr.Err
+	case qr.Rows < qr.Cols:
+		return 0, expr.ShapeError(op, "at least as many rows as columns are needed", qr.Shape())
+	}
+	s := &shaping{op: op}
+	r := s.part(qr, 0, qr.Cols, qr.Cols)
+	return f.condition(ctx, op, qr.Cols, func(trans bool, b Operand[float32]) *Expr[float32] {
+		return &Expr[float32]{s.routine(expr.RoutineTriangle, expr.Form{Upper: true, Turned: trans}, 1, r, from(op, b))}
 	})
 }
 
@@ -313,5 +336,9 @@ func (f *SVD[T]) Cond() float64 {
 	if f == nil || len(f.values) == 0 {
 		return 0
 	}
-	return f.values[0] / f.values[len(f.values)-1]
+	smallest := f.values[len(f.values)-1]
+	if smallest == 0 {
+		return math.Inf(1)
+	}
+	return f.values[0] / smallest
 }

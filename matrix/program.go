@@ -19,8 +19,10 @@ import (
 // when done.
 //
 // Data are changed where they are: by writing to operands, as [Dense.SetSlice] does, or to memory that they wrap. A number that
-// changes is a matrix of 1x1. Operands may be resized or set to other memory as far as their sizes still fit: the assignments that they are in
-// are planned anew by the next run. Numbers that stand in an expression are what they were.
+// changes is a matrix of 1x1. Operands and destinations may be set to other memory and another layout: the assignments that they are in are
+// planned anew by the next run. Their sizes are those of [NewProgram], as the sizes of an expression are fixed once it is built: a run
+// with a matrix that was resized or Reset since is [buffer.ErrShape] and names the step, until the matrix has its size again. Numbers that
+// stand in an expression are what they were.
 //
 // Several goroutines may run a program: the runs are one after the other.
 type Program struct {
@@ -69,7 +71,7 @@ func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 		}
 	}
 	if dev == nil {
-		return nil, fail(op, gpu.ErrInvalid, "no step has a device")
+		return nil, fail(op, gpu.ErrInvalid, "no step has a device: Expr.On chooses one")
 	}
 	list := make([]exec.Assignment, len(steps))
 	for i, s := range steps {

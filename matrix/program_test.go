@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -190,9 +191,18 @@ func TestProgramErrors(t *testing.T) {
 	for range 2 {
 		isError(t, p.Run(background), buffer.ErrShape)
 	}
+	saysStep(t, p.Run(background), "3x3", "step 1 of 1")
 	check(t, errors.Join(a.Resize(2, 3), a.Zero(), p.Run(background)))
 	same(t, "after that", must[[]float32](t)(a.Read(background)), []float32{1, 1, 1, 1, 1, 1})
 	check(t, errors.Join(p.Close(), a.Close(), far.Close(), fixed.Close()))
+}
+
+// saysStep fails unless an error says that a matrix has another size, and in which step.
+func saysStep(t *testing.T, err error, size, step string) {
+	t.Helper()
+	if isError(t, err, buffer.ErrShape); !strings.Contains(err.Error(), size) || !strings.Contains(err.Error(), step) {
+		t.Errorf("%v does not name %s and %s", err, size, step)
+	}
 }
 
 // TestProgramDestinations changes destinations between runs: of a step that is planned once, of one that takes memory for the time, and of
@@ -212,11 +222,17 @@ func TestProgramDestinations(t *testing.T) {
 			same(t, "plain", must[[]float32](t)(plain.Read(background)), []float32{2, 3, 4, 5})
 			same(t, "sum", must[[]float32](t)(sum.Read(background)), []float32{17, 37})
 			check(t, m.Resize(5, 5))
+			step := map[*dense]string{derived: "step 1 of 3", plain: "step 2 of 3", sum: "step 3 of 3"}[m]
 			for range 2 {
-				isError(t, p.Run(background), buffer.ErrShape)
+				saysStep(t, p.Run(background), "5x5", step)
 			}
 			check(t, m.Resize(rows, cols))
 		}
+		check(t, x.Resize(1, 4)) // an operand
+		saysStep(t, p.Run(background), "1x4", "step 2 of 3")
+		check(t, errors.Join(x.Resize(2, 2), plain.Reset()))
+		saysStep(t, p.Run(background), "0x0", "step 2 of 3")
+		check(t, errors.Join(plain.Assign(x), p.Run(background)))
 		mine := []float32{9, 9, 9, 9}
 		host := matrix.Host(mine)
 		host.ReadOnly = true

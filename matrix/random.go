@@ -19,7 +19,8 @@ type Random struct {
 	next atomic.Int64
 }
 
-// NewRandom makes a source. The same seed and the same calls give the same numbers on every device. The seed is below 2^53.
+// NewRandom makes a source. The same seed and the same calls give the same numbers on every device. A seed that is negative, or 2^53 and
+// more, is [gpu.ErrInvalid] of what is made with the source.
 func NewRandom(seed int) *Random { return &Random{seed: seed} }
 
 // stream takes the next stream; a nil source is an error of what is built with it.
@@ -84,7 +85,16 @@ func (s *shaping) draw(at int) *node {
 }
 
 func (s *shaping) bits(rows, cols, at int) *node {
-	return expr.NewRandom(s.op, rows, cols, uint64(s.whole(at, 0)), uint64(s.whole(at+1, 0)))
+	return expr.NewRandom(s.op, rows, cols, s.seed(at), s.seed(at+1))
+}
+
+// seed is the number of a seed or stream. A float64 holds all of them exactly.
+func (s *shaping) seed(at int) uint64 {
+	v := s.number(at, 0)
+	if !(v >= 0 && v < 1<<53 && v == math.Trunc(v)) {
+		return uint64(s.fail(gpu.ErrInvalid, "the seed or stream ", text(v), ", which is no whole number from 0 to 2^53-1"))
+	}
+	return uint64(v)
 }
 
 // reals are two numbers of a distribution, the second of which must not be negative.
@@ -261,7 +271,7 @@ func (s *shaping) scaled(n uint32, bits *node) *node {
 		return upper
 	}
 	const apart = 1 << 62 // no stream of a caller's, which are below 2^53, has the bits that it has with this one changed
-	more := expr.NewRandom(s.op, bits.Rows, bits.Cols, uint64(s.whole(4, 0)), uint64(s.whole(5, 0))^apart)
+	more := expr.NewRandom(s.op, bits.Rows, bits.Cols, s.seed(4), s.seed(5)^apart)
 	lower := s.apply(fuse.OpMul, bits, u32(n))
 	sum := s.apply(fuse.OpAdd, lower, s.upperProduct(more, n))
 	return s.apply(fuse.OpAdd, upper, s.apply(fuse.OpLt, sum, lower)) // a sum that is smaller has carried

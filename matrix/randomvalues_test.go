@@ -49,7 +49,7 @@ func TestRandomIntegers(t *testing.T) {
 		if slices.Min(bytes) != math.MinInt8 || slices.Max(bytes) != math.MaxInt8 {
 			t.Errorf("bytes from %d to %d", slices.Min(bytes), slices.Max(bytes))
 		}
-		wide := must[[]int32](t)(matrix.RandomIntegers[int32](50, 50, math.MinInt32, math.MaxInt32, -9, -1).On(dev).Read(t.Context()))
+		wide := must[[]int32](t)(matrix.RandomIntegers[int32](50, 50, math.MinInt32, math.MaxInt32, 9, 1).On(dev).Read(t.Context()))
 		if low, high := slices.Min(wide), slices.Max(wide); low > math.MinInt32+1<<25 || high < math.MaxInt32-1<<25 {
 			t.Errorf("from %d to %d", low, high)
 		}

@@ -19,12 +19,15 @@ func Reduce[T Elem](what fuse.Reduction, along fuse.Axis, number float64, a Oper
 	return &Expr[T]{reduceNode(op, what, along, from(op, a), number)}
 }
 
-// ddofOf is the number of a variance that is called with ddof or without.
+// ddofOf is the number of a variance that is called with ddof or without, and NaN, which no variance takes, of several.
 func ddofOf(ddof []int) float64 {
-	if len(ddof) == 0 {
+	switch len(ddof) {
+	case 0:
 		return 0
+	case 1:
+		return float64(ddof[0])
 	}
-	return float64(ddof[0])
+	return math.NaN()
 }
 
 // numberIn is the number behind an operand of Eval, 0 where it is left out, and NaN, which no reduction takes, where it is none.
@@ -59,7 +62,7 @@ func reduceNode(op string, what fuse.Reduction, axis fuse.Axis, x *node, number 
 		number = 1 / count
 	case fuse.ReduceVar, fuse.ReduceStd:
 		if number != math.Trunc(number) || number < 0 {
-			return expr.Failed(fail(op, gpu.ErrInvalid, "ddof is no natural number"))
+			return expr.Failed(fail(op, gpu.ErrInvalid, "ddof is not one natural number"))
 		}
 		number = 1 / max(count-number, 0)
 	case fuse.ReduceNorm1, fuse.ReduceNormInf:

@@ -94,7 +94,8 @@ func SparseFrom[T Elem](
 }
 
 // SparseFromDense returns an owned sparse matrix with the elements of a that are not 0: those of which a bit is set, so that
-// -0 and NaN survive. Block columns are the columns of a that have such an element. It waits for a, and works on the host.
+// -0 and NaN survive. Block columns are the columns of a that have such an element. It waits for a, and works on the host. Pointers to 2^27
+// columns (rows) and more are [gpu.ErrLimit].
 func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*Sparse[T], error) {
 	return sparseOf[T](compress(ctx, a.core(), format))
 }
@@ -170,7 +171,8 @@ func (s *Sparse[T]) Sync(ctx context.Context) error {
 }
 
 // Touch says that the caller wrote into the slices that this matrix wraps, values or structure. They are checked again: an
-// error, [ErrSparse] or [buffer.ErrIndex], means that the structure is broken and that the call had no effect.
+// error, [ErrSparse] or [buffer.ErrIndex], means that the structure is broken. The device keeps what it had then; calls that read the
+// structure anew are that error too, until the slices are repaired and Touch says so.
 func (s *Sparse[T]) Touch() error { return s.core().touch("Touch") }
 
 // Clone returns a new owned matrix with the same entries; of a slice, with those of its columns. Values are copied on the
@@ -243,7 +245,7 @@ func (s *Sparse[T]) ToDense() (*Dense[T], error) { return evaluated[T]("ToDense"
 func (s *Sparse[T]) T() *Sparse[T] { return &Sparse[T]{s.core().transposed("T")} }
 
 // ToFormat returns a new owned matrix with the same entries in a format. Values are copied on the device. Of [BlockColumn] the columns are those
-// that have entries.
+// that have entries. Pointers to 2^27 columns (rows) and more are [gpu.ErrLimit].
 func (s *Sparse[T]) ToFormat(format Format) (*Sparse[T], error) {
 	const op = "ToFormat"
 	return sparseOf[T](formatted(op, s.core().node(op), format))
@@ -296,8 +298,10 @@ func (e *Expr[T]) With(values Operand[T]) *Expr[T] {
 // other operations take a sparse matrix as the dense one that it stands for, for which there must be memory.
 //
 // Where the entries of a result are is found on the host when the expression is built, in time and memory proportional to them; for the
-// product of two sparse matrices to the products of two entries that it sums, of which there may be 2^27, [gpu.ErrLimit]. If the
-// structure of an operand changes before the expression is evaluated, that is [ErrSparse] or [buffer.ErrShape].
+// product of two sparse matrices to the products of two entries that it sums, of which there may be 2^27, [gpu.ErrLimit]. Pointers count
+// with the entries: an operation that has to make pointers to 2^27 columns (rows) and more, of an operand in another order or of block
+// columns, is [gpu.ErrLimit]. If the structure of an operand changes before the expression is evaluated, that is [ErrSparse] or
+// [buffer.ErrShape].
 //
 // The sum of an element is made in an order that depends on the structure alone, so that results are the same every time, and satisfies
 // |c - exact| <= k * 2^-24 * sum |a||b| with k the entries of the row. Integers wrap. The first product lists the rows (columns)
@@ -307,7 +311,7 @@ func (e *Expr[T]) Sparse() (*Sparse[T], error) { return sparseOf[T](e.sparse("Sp
 
 // MulBlockColumn returns the product of a dense matrix and a sparse one in [BlockColumn]: only those columns are computed and
 // stored in which s has entries. It is what gradients of sparse inputs take: delta times the transpose of the input. Add the values to the
-// columns of a dense matrix by [Dense.AddToCols].
+// columns of a dense matrix by [AddToCols].
 func MulBlockColumn[T Elem](a Operand[T], s *Sparse[T]) (*Sparse[T], error) {
 	const op = "MulBlockColumn"
 	x, n := from(op, a), s.core().node(op)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -395,5 +396,75 @@ func TestSparseLongRows(t *testing.T) {
 			check(t, b.Close())
 		}
 		nothingLeft(t, dev)
+	})
+}
+
+// allocated are the bytes that a function allocates.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestSparseVastColumns has few entries in as many columns as there may be: what is computed of them takes memory for the entries, and what
+// needs pointers to all columns is an error.
+func TestSparseVastColumns(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, math.MaxInt32, []float32{1, 2}, []int32{5, math.MaxInt32 - 1}, []int32{0, 1, 2}))
+		x := must[*dense](t)(matrix.FromSlice(dev, 1, 2, []float32{3, 4}))
+		nothing := must[*dense](t)(matrix.New[float32](dev, 0, math.MaxInt32))
+		var g, blocks, wide *sparse
+		n := allocated(func() {
+			g = must[*sparse](t)(matrix.Mul(s, matrix.Transpose(s)).Sparse())
+			blocks = must[*sparse](t)(matrix.MulBlockColumn(x, s))
+			wide = must[*sparse](t)(matrix.Mul(g, s).Sparse())
+			_, csc := s.ToFormat(matrix.CSC)
+			_, packed := matrix.SparseFromDense(background, nothing, matrix.CSC)
+			for what, err := range map[string]error{
+				"columns": csc, "compressed": packed, "dense product": new(dense).Assign(matrix.Mul(matrix.Transpose(s), matrix.Fill[float32](2, 0, 0))),
+				"blocks": new(dense).Assign(matrix.Mul(blocks, matrix.Fill[float32](math.MaxInt32, 1, 0))),
+			} {
+				if !errors.Is(err, gpu.ErrLimit) {
+					t.Errorf("%s: error %v", what, err)
+				}
+			}
+		})
+		if n > 64<<20 {
+			t.Errorf("%d bytes allocated", n)
+		}
+		values, indices, pointers, err := g.Read(background)
+		check(t, err)
+		same(t, "values", values, []float32{1, 4})
+		same(t, "indices", indices, []int32{0, 1})
+		same(t, "pointers", pointers, []int32{0, 1, 2})
+		values, indices, _, err = blocks.Read(background)
+		check(t, err)
+		same(t, "blocks", values, []float32{3, 8})
+		same(t, "ids", indices, []int32{5, math.MaxInt32 - 1})
+		values, indices, _, err = wide.Read(background)
+		check(t, err)
+		same(t, "wide values", values, []float32{1, 8})
+		same(t, "wide indices", indices, []int32{5, math.MaxInt32 - 1})
+		check(t, errors.Join(s.Close(), x.Close(), nothing.Close(), g.Close(), blocks.Close(), wide.Close()))
+		nothingLeft(t, dev)
+	})
+}
+
+// TestSparseFormatMemory makes CSC of a matrix with many columns: its pointers are made once, and copied by the upload alone.
+func TestSparseFormatMemory(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const cols = 5_000_000
+		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 1, cols, []float32{1}, []int32{7}, []int32{0, 1}))
+		var c *sparse
+		most := 2.5
+		if dev.Info().Driver == "cpu" { // whose memory is Go's too
+			most = 3.5
+		}
+		if n := float64(allocated(func() { c = must[*sparse](t)(s.ToFormat(matrix.CSC)) })) / cols / 4; n > most {
+			t.Errorf("%.1f times the pointers were allocated", n)
+		}
+		check(t, errors.Join(s.Close(), c.Close()))
 	})
 }

@@ -231,6 +231,13 @@ func TestSparseTouch(t *testing.T) {
 			}
 			check(t, d.Assign(s))
 			same(t, "after a bad Touch", must[[]float32](t)(d.Read(background)), want)
+			for what, err := range map[string]error{
+				"clone": second(s.Clone()), "clone of an alias": second(other.Clone()), "expression": second(matrix.Neg(s).Sparse()),
+			} {
+				if !errors.Is(err, buffer.ErrIndex) {
+					t.Errorf("%v: %s after a bad Touch: %v", f, what, err)
+				}
+			}
 			p.indices[4], p.pointers[2] = 1, -5
 			if err := s.Touch(); !errors.Is(err, matrix.ErrSparse) {
 				t.Errorf("%v: bad pointer: %v", f, err)

@@ -59,7 +59,7 @@ func (s *sparseCore) pattern(op string) (p pattern.Pattern, err error) {
 	}
 	size := s.shape()
 	if s.format == BlockColumn {
-		return pattern.Blocks(size[0], size[1], s.index), nil
+		return pattern.Blocks(op, size[0], size[1], s.index)
 	}
 	p = pattern.Pattern{Rows: size[0], Cols: size[1], ByRows: s.format == CSR, Index: s.index, Ptr: s.ptr}
 	if s.view {
@@ -237,7 +237,10 @@ func (s *sparseCore) listEntries(t *table, p *pattern.Pattern) error {
 func (s *sparseCore) listRows(t *table, p pattern.Pattern, cols bool) error {
 	rows, own := p, true
 	if p.ByRows == cols {
-		q, places := p.Across()
+		q, places, err := p.Across("Assign")
+		if err != nil {
+			return err
+		}
 		if err := firstError(s.send(t, 0, q.Index), s.send(t, 2, places)); err != nil {
 			return err
 		}

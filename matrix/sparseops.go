@@ -26,6 +26,11 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	if err := s.checkKind(op); err != nil {
 		return nil, err
 	}
+	if format != BlockColumn {
+		if err := pattern.CheckPointers(op, s.majors); err != nil {
+			return nil, err
+		}
+	}
 	by := a.slice(op, 0, a.Rows, 0, a.Cols)
 	if format != CSR {
 		by.Layout = by.T()
@@ -80,20 +85,21 @@ func (e *Expr[T]) sparse(op string) (*sparseCore, error) {
 	if n.Kind != expr.Sparse {
 		return nil, fail(op, gpu.ErrUnsupported, "the result is not sparse; SparseFromDense stores what is not 0 of a matrix")
 	}
-	return stored(op, n)
-}
-
-// stored evaluates a sparse node.
-func stored(op string, n *node) (*sparseCore, error) {
 	p, err := n.Source.(expr.Entries).Pattern()
 	if err != nil {
 		return nil, err
 	}
+	p.Index, p.Ptr = slices.Clone(p.Index), slices.Clone(p.Ptr)
+	return stored(op, n, p)
+}
+
+// stored evaluates a sparse node, whose pattern becomes that of the result.
+func stored(op string, n *node, p pattern.Pattern) (*sparseCore, error) {
 	if count := n.Args[0].Cols; len(p.Index) != count {
 		return nil, fail(op, ErrSparse, itoa(count), " values for ", itoa(len(p.Index)), " entries: the structure changed after the expression was built")
 	}
 	s := newSparse(n.Dev, n.Type, formatOf(&p), n.Rows, n.Cols)
-	s.index, s.ptr = slices.Clone(p.Index), slices.Clone(p.Ptr)
+	s.index, s.ptr = p.Index, p.Ptr
 	return s.of(op, n.Args[0])
 }
 
@@ -117,27 +123,43 @@ func (s *sparseCore) of(op string, values *node) (*sparseCore, error) {
 	return s.with(op, v.buf, buffer.FromHost)
 }
 
-// ordered is a sparse node by rows or by columns.
+// ordered is a sparse node by rows or by columns, and its pattern, which nobody else has.
 func ordered(op string, n *node, byRows bool) (*node, pattern.Pattern, error) {
-	at := n.Source.(expr.Entries)
-	p, err := at.Pattern()
-	if err != nil || p.ByRows == byRows {
+	p, err := n.Source.(expr.Entries).Pattern()
+	if err != nil {
 		return n, p, err
 	}
-	p, places := p.Across()
-	to := at.Derive(p)
-	values := expr.NewGather(op, n.Args[0], expr.Number(fuse.I32, 1, 1, 0), to.Derived(places))
-	return expr.NewSparse(n.Dev, n.Rows, n.Cols, to, values), p, nil
+	if p.ByRows == byRows {
+		p.Index, p.Ptr = slices.Clone(p.Index), slices.Clone(p.Ptr)
+		return n, p, nil
+	}
+	q, places, err := p.Across(op)
+	if err != nil {
+		return n, p, err
+	}
+	return moved(op, n, q, places), q, nil
+}
+
+// moved is a sparse node with another pattern, and at each entry the value that is at its place now; in its own where there are no places.
+func moved(op string, n *node, p pattern.Pattern, places []int32) *node {
+	to, values := n.Source.(expr.Entries).Derive(p), n.Args[0]
+	if places != nil {
+		values = expr.NewGather(op, values, expr.Number(fuse.I32, 1, 1, 0), to.Derived(places))
+	}
+	return expr.NewSparse(n.Dev, p.Rows, p.Cols, to, values)
 }
 
 // filled is a sparse node without its empty columns, and the numbers of the columns that are left.
 func filled(op string, n *node) (ids []int32, some *node, err error) {
-	n, p, err := ordered(op, n, false)
+	p, err := n.Source.(expr.Entries).Pattern()
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, p = p.Filled()
-	return ids, expr.NewSparse(n.Dev, p.Rows, p.Cols, n.Source.(expr.Entries).Derive(p), n.Args[0]), nil
+	ids, q, places, err := p.Columns(op)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ids, moved(op, n, q, places), nil
 }
 
 // formatted is a sparse node in a format.
@@ -148,11 +170,11 @@ func formatted(op string, n *node, format Format) (*sparseCore, error) {
 	case format > BlockColumn:
 		return nil, fail(op, gpu.ErrInvalid, "unknown format")
 	case format != BlockColumn:
-		n, _, err := ordered(op, n, format == CSR)
+		n, p, err := ordered(op, n, format == CSR)
 		if err != nil {
 			return nil, err
 		}
-		return stored(op, n)
+		return stored(op, n, p)
 	}
 	ids, some, err := filled(op, n)
 	if err != nil {

@@ -81,7 +81,10 @@ var decompositions = section(Shaping, "decompositions", []Operation{
 		Name: "Rank", Params: "a Operand[T], tolerance float64", Doc: "is the number of singular values of a above tolerance times the largest, 1x1",
 		Note: "A tolerance of 0 is the larger dimension times 2^-23.", Shape: "1, 1",
 	},
-	{Name: "Cond", Params: "a Operand[T]", Doc: "is the condition of a, its largest singular value by its smallest, 1x1", Shape: "1, 1"},
+	{
+		Name: "Cond", Params: "a Operand[T]", Doc: "is the condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix",
+		Shape: "1, 1",
+	},
 	{
 		Name: "MatrixExp", Params: "a Operand[T]", JS: "expm", NumPy: "expm", Text: []string{"expm", "matexp", "matrixexp"}, Shape: "a.rows, a.cols",
 		Doc: "is the exponential of a square a, by scaling and squaring", Note: "Where a norm of a is beyond 2^19 or not finite it is NaN.",

@@ -3,7 +3,7 @@
 package ops
 
 const sameBits = "Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and " +
-	"streams are whole numbers below 2^53; without them they are 0."
+	"streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0."
 
 // randoms are shapings by their numbers: after those of the lists before.
 var randoms = section(Shaping, "random numbers", []Operation{

@@ -23,7 +23,7 @@ var Groups = []Group{
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds, TestReductions, TestReductionsOfSpecials, TestReductionPasses, TestReductionsInBlocks, TestReductionErrors"},
 	{"order", "*", "TestSort, TestTopK, TestCumulative"},
 	{"making and shaping", "* RowIndex ColIndex", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
-	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestFactorNames"},
+	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestConditions, TestDecompositionErrors, TestDevicesOfResults, TestMatrixExp, TestFactorNames"},
 	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource, " +
 		"TestRandomIntegers, TestRandomValues, TestRandomExtremes, TestRandomRanges, TestRandomGoroutines, TestLongPermutation"},
 	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestSymmetric, TestCounts, TestUnique, TestPartsErrors"},

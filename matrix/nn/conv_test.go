@@ -221,6 +221,11 @@ func TestConvMistakes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for _, w := range []nn.Window{big.Window, huge.Window, {}} {
+		if height, width, err := w.OutputSize(); err == nil || height != 0 || width != 0 {
+			t.Errorf("%d x %d places, %v", height, width, err)
+		}
+	}
 	var none *nn.Dense
 	for _, e := range []*nn.Expr{
 		good.Forward(w, w, nil), good.Forward(x, x, nil), good.Forward(x, w, x), good.KernelGrad(w, x), good.KernelGrad(x, w),

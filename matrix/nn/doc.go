@@ -40,7 +40,7 @@ type (
 	Expr = matrix.Expr[float32]
 	// Dense is a matrix of float32.
 	Dense = matrix.Dense[float32]
-	// Operand is a *[Dense] or an *[Expr].
+	// Operand is a *[Dense], a *[matrix.Sparse] or an *[Expr].
 	Operand = matrix.Operand[float32]
 	// Labels is a matrix or an expression of int32.
 	Labels = matrix.Operand[int32]

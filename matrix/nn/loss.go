@@ -119,8 +119,10 @@ func EmbeddingGrad(d Operand, labels Labels, vocabulary int) *Expr {
 	switch {
 	case err != nil:
 		return failed(err)
-	case vocabulary < 0 || vocabulary > math.MaxInt32:
+	case vocabulary < 0:
 		return failed(fail(op, gpu.ErrInvalid, itoa(vocabulary), " rows"))
+	case vocabulary > math.MaxInt32:
+		return failed(fail(op, gpu.ErrLimit, itoa(vocabulary), " rows"))
 	}
 	return matrix.AddToRows(matrix.Fill[float32](vocabulary, shape[1], 0), at, e)
 }

@@ -119,6 +119,9 @@ func TestLossMistakes(t *testing.T) {
 			t.Error(e.Err())
 		}
 	}
+	if err := nn.EmbeddingGrad(y, l, math.MaxInt).Err(); !errors.Is(err, gpu.ErrLimit) {
+		t.Error(err)
+	}
 	for _, e := range []*nn.Expr{
 		nn.CrossEntropy(nil, l), nn.CrossEntropy(x, nil), nn.MSE(x, nil), nn.Embedding(x, nil), nn.Embedding(nil, l),
 	} {

@@ -22,7 +22,10 @@ type Window struct {
 // OutputSize returns how many places the window has. An error says what of the window makes no sense.
 func (w Window) OutputSize() (height, width int, err error) {
 	g, err := w.grid("OutputSize")
-	return g.outHeight, g.outWidth, err
+	if err != nil {
+		return 0, 0, err
+	}
+	return g.outHeight, g.outWidth, nil
 }
 
 // grid is a window that was checked.

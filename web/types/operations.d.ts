@@ -447,7 +447,7 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
    * times 2^-23.
    */
   rank(tolerance?: number): Expr;
-  /** The condition of a, its largest singular value by its smallest, 1x1. */
+  /** The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix. */
   cond(): Expr;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
@@ -498,8 +498,8 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
    */
   mulStack(b: Expr, count: number): Expr;
   /**
-   * How many elements of a are in each of the bins between low and high, a row. As int32. The last bin has high, too; what
-   * is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
+   * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(bins: number, low: number, high: number): Expr;
   /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */
@@ -1137,7 +1137,7 @@ export interface GpuOperations {
    * times 2^-23.
    */
   rank(a: Expr, tolerance?: number): Expr;
-  /** The condition of a, its largest singular value by its smallest, 1x1. */
+  /** The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix. */
   cond(a: Expr): Expr;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
@@ -1148,49 +1148,51 @@ export interface GpuOperations {
   matrixPower(a: Expr, k: number): Expr;
   /**
    * a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of columns say what an
-   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
+   * ErrInvalid; without them they are 0.
    */
   randomBits(rows: number, cols: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
    * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
-   * whole numbers below 2^53; without them they are 0.
+   * whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
    */
   uniform(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers below 2^53; without them they are 0.
+   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
    */
   normal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers below 2^53; without them they are 0.
+   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
    */
   truncatedNormal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
-   * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they
-   * are 0.
+   * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
+   * ErrInvalid; without them they are 0.
    */
   gumbel(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
    * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
-   * number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below
-   * 2^53; without them they are 0.
+   * number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0
+   * to 2^53-1, other ones ErrInvalid; without them they are 0.
    */
   randomIntegers(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
    * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
-   * numbers below 2^53; without them they are 0.
+   * numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
    */
   randomMask(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
-   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers below 2^53; without them they are 0.
+   * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
+   * ErrInvalid; without them they are 0.
    */
   permutation(n: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
@@ -1235,8 +1237,8 @@ export interface GpuOperations {
    */
   mulStack(a: Expr, b: Expr, count: number): Expr;
   /**
-   * How many elements of a are in each of the bins between low and high, a row. As int32. The last bin has high, too; what
-   * is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
+   * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
    */
   histogram(a: Expr, bins: number, low: number, high: number): Expr;
   /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */

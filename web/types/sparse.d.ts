@@ -76,7 +76,8 @@ export class Sparse extends Expr {
   sync(options?: WaitOptions): Promise<void>;
   /**
    * Of wrapped memory: says that you wrote to it, values or structure. It is checked again: `ErrSparse` or `ErrIndex` means
-   * that the call had no effect.
+   * that the structure is broken. The device keeps what it had then, and what reads the structure anew is that error too, until
+   * it is repaired and touched.
    */
   touch(): this;
 }

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -89,13 +90,22 @@ func (p *Program) refresh(r *Run) error {
 			err = s.record(p, r, to)
 		}
 		if err != nil {
-			return err
+			return p.failed(i, err)
 		}
 	}
 	if p.shared {
 		return nil
 	}
 	return p.share()
+}
+
+// failed is an error of a step, with its number.
+func (p *Program) failed(step int, err error) error {
+	detail := fault.Text("; step ", step+1, " of ", len(p.steps))
+	if errors.Is(err, buffer.ErrShape) {
+		detail += ", whose matrices have to keep the sizes that they had when the program was made"
+	}
+	return fault.Fail("matrix: Run", err, detail)
 }
 
 // moved returns the destination, and whether the assignment has to be planned.
@@ -236,7 +246,7 @@ func (p *Program) queue(r *Run) error {
 				err = r.Assign(to, s.Node)
 			}
 			if err != nil {
-				return err
+				return p.failed(i, err)
 			}
 			continue
 		}

@@ -119,16 +119,14 @@ func (n *Node) factored(op string, count int) error {
 		n.Cols, square = b.Cols, true
 	case RoutineSolve:
 		n.Cols, square = b.Cols, count > 0 && a.Cols*count == a.Rows
-		if !square && count > 0 && a.Rows == 0 && a.Cols == 0 {
-			square = true
-		}
+		square = square || a.Rows == 0 // no matrices
 		n.Value = float64(count)
 	}
 	switch {
 	case !square && n.Routine == RoutineSolve:
 		return notSquare(op, FitsStack(a.Cols), a.Shape())
 	case !square:
-		return NotSquareError(op, a.Shape())
+		return NotSquareError(op, n.of())
 	case !matches:
 		return ShapeError(op, FitsSides(a.Rows), n.of(), b.Shape())
 	}

@@ -162,7 +162,10 @@ func (n *Node) sparseBoth(op string, a, b *Node) *Node {
 	if err != nil {
 		return Failed(err)
 	}
-	p, fromA, fromB := find(all[0], all[1])
+	p, fromA, fromB, err := find(op, all[0], all[1])
+	if err != nil {
+		return Failed(err)
+	}
 	to := at.Derive(p, b.Source.(Entries))
 	x, y := picked(op, a.Args[0], to.Derived(fromA)), picked(op, b.Args[0], to.Derived(fromB))
 	return NewSparse(n.Dev, n.Rows, n.Cols, to, NewMap(op, n.Op, x, y))
@@ -260,7 +263,7 @@ func (n *Node) sparseTimesSparse(op string, a, b *Node) *Node {
 	if err != nil {
 		return Failed(err)
 	}
-	p, t, err := pattern.Product(all[0], all[1])
+	p, t, err := pattern.Product(op, all[0], all[1])
 	if err != nil {
 		return Failed(err)
 	}

@@ -6,6 +6,7 @@ package pattern
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -41,17 +42,32 @@ func (p *Pattern) Majors() []int32 {
 	return list
 }
 
+// MaxPointers is how many pointers are made for an operation: for a dimension that no operand has pointers of. They take 512 MiB.
+const MaxPointers = 1 << 27
+
+// CheckPointers refuses more rows or columns than an operation makes pointers for.
+func CheckPointers(op string, majors int) error {
+	if majors >= MaxPointers {
+		return fault.Fail("matrix: "+op, fault.ErrLimit, "pointers to ", strconv.Itoa(majors), " rows or columns")
+	}
+	return nil
+}
+
 // Across is the pattern the other way: by rows if p is by columns. places are where in p each of its entries is.
-func (p *Pattern) Across() (q Pattern, places []int32) {
+func (p *Pattern) Across(op string) (q Pattern, places []int32, err error) {
 	_, minors := p.sizes()
+	if err := CheckPointers(op, minors); err != nil {
+		return q, nil, err
+	}
 	q = Pattern{p.Rows, p.Cols, !p.ByRows, make([]int32, len(p.Index)), make([]int32, minors+1)}
+	next := q.Ptr[1:] // of each minor where its next entry goes, which is behind its last one in the end
 	for _, i := range p.Index {
-		q.Ptr[i+1]++
+		next[i]++
 	}
-	for i := range minors {
-		q.Ptr[i+1] += q.Ptr[i]
+	sum := int32(0)
+	for i, count := range next {
+		next[i], sum = sum, sum+count
 	}
-	next := slices.Clone(q.Ptr)
 	places = make([]int32, len(p.Index))
 	for m := range len(p.Ptr) - 1 {
 		for from := p.Ptr[m]; from < p.Ptr[m+1]; from++ {
@@ -60,16 +76,36 @@ func (p *Pattern) Across() (q Pattern, places []int32) {
 			q.Index[to], places[to] = int32(m), from
 		}
 	}
-	return q, places
+	return q, places, nil
 }
 
 // like is the pattern by rows or by columns, as q is. places are nil where each entry is in its own place.
-func (p Pattern) like(q *Pattern) (r Pattern, places []int32) {
+func (p Pattern) like(op string, q *Pattern) (r Pattern, places []int32, err error) {
 	if p.ByRows == q.ByRows {
-		return p, nil
+		return p, nil, nil
 	}
-	return p.Across()
+	return p.Across(op)
 }
+
+// used are the numbers that lists have, in ascending order.
+func used(lists ...[]int32) []int32 {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ranks are the places of a list's numbers among those that are used.
+func ranks(list, used []int32) []int32 {
+	r := make([]int32, len(list))
+	for k, i := range list {
+		at, _ := slices.BinarySearch(used, i)
+		r[k] = int32(at)
+	}
+	return r
+}
+
+// vast reports whether a dimension is so large that its few numbers which are used are better sorted than counted.
+func vast(size, entries int) bool { return size > 1024+8*entries }
 
 func at(places []int32, q int32) int32 {
 	if places == nil || q < 0 {
@@ -79,13 +115,20 @@ func at(places []int32, q int32) int32 {
 }
 
 // Union has the entries that a or b has, ordered as a is. fromA and fromB say where each is in a and in b; -1: it is not there.
-func Union(a, b Pattern) (c Pattern, fromA, fromB []int32) { return merge(a, b, true) }
+func Union(op string, a, b Pattern) (c Pattern, fromA, fromB []int32, err error) {
+	return merge(op, a, b, true)
+}
 
 // Intersection has the entries that a and b have, ordered as a is. fromA and fromB say where each is.
-func Intersection(a, b Pattern) (c Pattern, fromA, fromB []int32) { return merge(a, b, false) }
+func Intersection(op string, a, b Pattern) (c Pattern, fromA, fromB []int32, err error) {
+	return merge(op, a, b, false)
+}
 
-func merge(a, b Pattern, all bool) (c Pattern, fromA, fromB []int32) {
-	b, places := b.like(&a)
+func merge(op string, a, b Pattern, all bool) (c Pattern, fromA, fromB []int32, err error) {
+	b, places, err := b.like(op, &a)
+	if err != nil {
+		return c, nil, nil, err
+	}
 	c = Pattern{Rows: a.Rows, Cols: a.Cols, ByRows: a.ByRows, Ptr: make([]int32, len(a.Ptr))}
 	for m := range len(a.Ptr) - 1 {
 		p, q := a.Ptr[m], b.Ptr[m]
@@ -107,7 +150,7 @@ func merge(a, b Pattern, all bool) (c Pattern, fromA, fromB []int32) {
 		}
 		c.Ptr[m+1] = int32(len(c.Index))
 	}
-	return c, fromA, fromB
+	return c, fromA, fromB, nil
 }
 
 // MaxTerms is how many products of two entries a product may be the sums of. A list of them takes 8 bytes for each.
@@ -118,14 +161,22 @@ type Terms struct{ Ptr, FromA, FromB []int32 }
 
 // Product finds the entries of a times b, ordered as a is, and of which terms they are sums. These are ordered by the dimension that
 // the product sums over (Gustavson, Two fast algorithms for sparse matrices, 1978). More terms than [MaxTerms] are an error.
-func Product(a, b Pattern) (c Pattern, t Terms, err error) {
-	b, places := b.like(&a)
-	if !a.ByRows { // the rows of the transpose
-		c, t, err = rowwise(b.T(), a.T())
+func Product(op string, a, b Pattern) (c Pattern, t Terms, err error) {
+	if a.ByRows && !b.ByRows && vast(a.Cols, len(a.Index)+len(b.Index)) {
+		inner := used(a.Index, b.Index)
+		a.Index, a.Cols = ranks(a.Index, inner), len(inner)
+		b.Index, b.Rows = ranks(b.Index, inner), len(inner)
+	}
+	b, places, err := b.like(op, &a)
+	switch {
+	case err != nil:
+		return c, t, err
+	case a.ByRows:
+		c, t, err = rowwise(op, a, b)
+	default: // the rows of the transpose
+		c, t, err = rowwise(op, b.T(), a.T())
 		c = c.T()
 		t.FromA, t.FromB = t.FromB, t.FromA
-	} else {
-		c, t, err = rowwise(a, b)
 	}
 	for i, q := range t.FromB {
 		t.FromB[i] = at(places, q)
@@ -133,12 +184,22 @@ func Product(a, b Pattern) (c Pattern, t Terms, err error) {
 	return c, t, err
 }
 
-func rowwise(a, b Pattern) (c Pattern, t Terms, err error) {
+func rowwise(op string, a, b Pattern) (c Pattern, t Terms, err error) {
+	if vast(b.Cols, len(b.Index)) {
+		cols, of := used(b.Index), b.Cols
+		b.Index, b.Cols = ranks(b.Index, cols), len(cols)
+		c, t, err = rowwise(op, a, b)
+		c.Cols = of
+		for k, j := range c.Index {
+			c.Index[k] = cols[j]
+		}
+		return c, t, err
+	}
 	c = Pattern{Rows: a.Rows, Cols: b.Cols, ByRows: true, Ptr: make([]int32, a.Rows+1)}
 	terms := 0
 	for _, k := range a.Index {
 		if terms += int(b.Ptr[k+1] - b.Ptr[k]); terms > MaxTerms {
-			return c, t, fault.Fail("matrix: Mul", fault.ErrLimit, "a product of sparse matrices with more than 134217728 terms")
+			return c, t, fault.Fail("matrix: "+op, fault.ErrLimit, "a product of sparse matrices with more than 134217728 terms")
 		}
 	}
 	t = Terms{[]int32{0}, make([]int32, terms), make([]int32, terms)}
@@ -183,8 +244,11 @@ func each(a, b *Pattern, i int, visit func(p, q int32)) {
 }
 
 // Blocks is the pattern by columns of a matrix of which only some whole columns are stored.
-func Blocks(rows, cols int, ids []int32) Pattern {
-	p := Pattern{Rows: rows, Cols: cols, Index: make([]int32, 0, rows*len(ids)), Ptr: make([]int32, cols+1)}
+func Blocks(op string, rows, cols int, ids []int32) (p Pattern, err error) {
+	if err := CheckPointers(op, cols); err != nil {
+		return p, err
+	}
+	p = Pattern{Rows: rows, Cols: cols, Index: make([]int32, 0, rows*len(ids)), Ptr: make([]int32, cols+1)}
 	k := 0
 	for j := range cols {
 		if k < len(ids) && int(ids[k]) == j {
@@ -195,7 +259,19 @@ func Blocks(rows, cols int, ids []int32) Pattern {
 		}
 		p.Ptr[j+1] = int32(len(p.Index))
 	}
-	return p
+	return p, nil
+}
+
+// Columns is the pattern by columns without the empty ones, whose numbers are ids. places are nil where each entry is in its own place.
+func (p Pattern) Columns(op string) (ids []int32, q Pattern, places []int32, err error) {
+	if !p.ByRows {
+		ids, q = p.Filled()
+		return ids, q, nil, nil
+	}
+	ids = used(p.Index)
+	p.Index, p.Cols = ranks(p.Index, ids), len(ids)
+	q, places, err = p.Across(op)
+	return ids, q, places, err
 }
 
 // Filled are the majors that have entries, and the pattern without the others.

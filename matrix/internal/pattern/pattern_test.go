@@ -4,7 +4,9 @@ package pattern_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -92,7 +94,10 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 		check("the same", a, func(e int) int { return av[e] }, ad)
-		q, places := a.Across()
+		q, places, err := a.Across("Mul")
+		if err != nil {
+			t.Fatal(err)
+		}
 		check("across", q, func(e int) int { return av[places[e]] }, ad)
 		turned := make([]int, m*k)
 		both, elements := make([]int, m*k), make([]int, m*k)
@@ -104,9 +109,15 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 		check("transpose", a.T(), func(e int) int { return av[e] }, turned)
-		u, fromA, fromB := pattern.Union(a, b)
+		u, fromA, fromB, err := pattern.Union("Add", a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
 		check("union", u, func(e int) int { return at(av, fromA[e]) + at(bv, fromB[e]) }, both)
-		s, inA, inB := pattern.Intersection(a, b)
+		s, inA, inB, err := pattern.Intersection("MulElem", a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
 		check("intersection", s, func(e int) int { return at(av, inA[e]) * at(bv, inB[e]) }, elements)
 		product := make([]int, m*n)
 		for i := range m {
@@ -116,7 +127,7 @@ func TestPatterns(t *testing.T) {
 				}
 			}
 		}
-		p, terms, err := pattern.Product(a, c)
+		p, terms, err := pattern.Product("Mul", a, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,6 +140,19 @@ func TestPatterns(t *testing.T) {
 		if p.ByRows != a.ByRows || u.ByRows != a.ByRows || s.ByRows != a.ByRows {
 			t.Fatal("the order is not that of the first operand")
 		}
+		columns, whole, from, err := a.Columns("ToFormat")
+		if err != nil || whole.Cols != len(columns) || whole.ByRows {
+			t.Fatalf("columns %v of %+v: %v", columns, whole, err)
+		}
+		for e, m := range whole.Majors() {
+			place := e
+			if from != nil {
+				place = int(from[e])
+			}
+			if want := ad[int(whole.Index[e])*k+int(columns[m])]; av[place] != want {
+				t.Fatalf("entry %d of the columns is %d, want %d", e, av[place], want)
+			}
+		}
 		ids, some := a.Filled()
 		if len(some.Ptr) != len(ids)+1 || len(some.Majors()) != len(a.Index) {
 			t.Fatalf("%d filled majors: %+v", len(ids), some)
@@ -137,7 +161,10 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
-	p := pattern.Blocks(2, 4, []int32{1, 3})
+	p, err := pattern.Blocks("Mul", 2, 4, []int32{1, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := spread(t, p, func(e int) int { return e + 1 }); !slices.Equal(got, []int{0, 1, 0, 3, 0, 2, 0, 4}) {
 		t.Errorf("got %v", got)
 	}
@@ -150,7 +177,66 @@ func TestManyTerms(t *testing.T) {
 	for i := range full.Index {
 		full.Index[i] = int32(i)
 	}
-	if _, _, err := pattern.Product(full, full.T()); !errors.Is(err, fault.ErrLimit) {
+	if _, _, err := pattern.Product("Mul", full, full.T()); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestVast multiplies patterns whose summed or free dimension is the largest there is: entries, not dimensions, take memory.
+func TestVast(t *testing.T) {
+	apart := func(list []int32) []int32 { // 0 to 6, far from each other
+		list = slices.Clone(list)
+		for k := range list {
+			list[k] = list[k]*(math.MaxInt32/7) + 3
+		}
+		return list
+	}
+	rng := rand.New(rand.NewPCG(80, 2))
+	for range 50 {
+		a, _, _ := random(rng, 5, 7, true)
+		b, _, _ := random(rng, 7, 5, false)
+		want, terms, err := pattern.Product("Mul", a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Index, a.Cols = apart(a.Index), math.MaxInt32
+		b.Index, b.Rows = apart(b.Index), math.MaxInt32
+		got, same, err := pattern.Product("Mul", a, b)
+		if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(same, terms) {
+			t.Fatalf("summed: %+v, %+v, %v; want %+v, %+v", got, same, err, want, terms)
+		}
+		c, _, _ := random(rng, 7, 7, true)
+		a.Index, a.Cols = slices.Clone(want.Index), 5
+		c.Rows, c.Ptr = 5, c.Ptr[:6]
+		c.Index = c.Index[:c.Ptr[5]]
+		a.Ptr = want.Ptr
+		if want, terms, err = pattern.Product("Mul", a, c); err != nil {
+			t.Fatal(err)
+		}
+		c.Index, c.Cols = apart(c.Index), math.MaxInt32
+		want.Index, want.Cols = apart(want.Index), math.MaxInt32
+		if got, same, err = pattern.Product("Mul", a, c); err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(same, terms) {
+			t.Fatalf("free: %+v, %+v, %v; want %+v, %+v", got, same, err, want, terms)
+		}
+		if got, same, err = pattern.Product("Mul", c.T(), a.T()); err != nil || !reflect.DeepEqual(got, want.T()) {
+			t.Fatalf("transposed: %+v, %+v, %v; want %+v", got, same, err, want.T())
+		}
+	}
+}
+
+// TestManyPointers refuses patterns with more pointers than memory is taken for.
+func TestManyPointers(t *testing.T) {
+	wide := pattern.Pattern{Rows: 2, Cols: math.MaxInt32, ByRows: true, Index: []int32{5, math.MaxInt32 - 1}, Ptr: []int32{0, 1, 2}}
+	_, _, across := wide.Across("Mul")
+	_, blocks := pattern.Blocks("Mul", 2, math.MaxInt32, []int32{7})
+	_, _, product := pattern.Product("Mul", pattern.Pattern{Rows: 1, Cols: 2, Ptr: []int32{0, 0, 0}}, wide)
+	ids, columns, places, err := wide.Columns("ToFormat")
+	for what, err := range map[string]error{"across": across, "blocks": blocks, "product": product} {
+		if !errors.Is(err, fault.ErrLimit) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if err != nil || !slices.Equal(ids, []int32{5, math.MaxInt32 - 1}) || !slices.Equal(columns.Ptr, []int32{0, 1, 2}) || !slices.Equal(places, []int32{0, 1}) {
+		t.Errorf("columns %v, %+v, %v, %v", ids, columns, places, err)
 	}
 }
