@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -216,18 +217,33 @@ func (f *EigenSym[T]) all() *factors {
 	return &f.factors
 }
 
-// Factorize computes the eigenvalues and vectors of a square matrix, whose lower triangle is read, and waits for them.
+// Factorize computes the eigenvalues and vectors of a square matrix, whose lower triangle is read, and waits for them. If it fails, the
+// former ones stay; NaN and infinities among the elements are [ErrConvergence].
 func (f *EigenSym[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	const op = "EigenSym"
 	if f == nil {
 		return fail(op, buffer.ErrNil)
 	}
-	n := from(op, a)
-	found, err := f.decompose(ctx, op, expr.RoutineEigen, n, valuesOf)
+	found, err := f.rotate(ctx, op, expr.RoutineEigen, from(op, a))
 	if err == nil {
 		f.values = widened(found)
 	}
 	return err
+}
+
+// rotate computes eigenvalues or singular values, in the place of those that were there. Of elements that are not finite there are none.
+func (f *factors) rotate(ctx context.Context, op string, r expr.Routine, a *node) ([]float32, error) {
+	next := factors{}
+	found, err := next.decompose(ctx, op, r, a, valuesOf)
+	if err == nil && !finite(found) {
+		err = &gpu.OpError{Op: "matrix: " + op, Shapes: []fault.Shape{a.Shape()}, Err: ErrConvergence, Detail: "elements that are not finite"}
+	}
+	if err != nil {
+		return nil, firstError(err, next.close())
+	}
+	err = f.close()
+	*f = next
+	return found, err
 }
 
 // valuesOf are the eigenvalues or singular values that are packed with their vectors.
@@ -274,7 +290,8 @@ func (f *SVD[T]) all() *factors {
 	return &f.factors
 }
 
-// Factorize computes the singular values and vectors of a matrix and waits for them.
+// Factorize computes the singular values and vectors of a matrix and waits for them. If it fails, the former ones stay; NaN and infinities
+// among the elements are [ErrConvergence].
 func (f *SVD[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	const op = "SVD"
 	if f == nil {
@@ -285,7 +302,7 @@ func (f *SVD[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	if n.Err == nil && rows < cols {
 		n = expr.NewTranspose(op, n)
 	}
-	found, err := f.decompose(ctx, op, expr.RoutineSVD, n, valuesOf)
+	found, err := f.rotate(ctx, op, expr.RoutineSVD, n)
 	if err == nil {
 		f.rows, f.cols, f.values = rows, cols, widened(found)
 	}

@@ -154,7 +154,7 @@ func (p *planner) radius(a *expr.Node) *expr.Node {
 // orOne is a number, or 1 in the place of 0.
 func (p *planner) orOne(a *expr.Node) *expr.Node {
 	a = p.leaf(p.materialise(a))
-	return p.leaf(p.materialise(apply(fuse.OpWhere, apply(fuse.OpGt, a, number(fuse.F32, 0)), a, number(fuse.F32, 1))))
+	return p.leaf(p.materialise(apply(fuse.OpWhere, apply(fuse.OpEq, a, number(fuse.F32, 0)), number(fuse.F32, 1), a)))
 }
 
 // lengths are the norms of rows.
