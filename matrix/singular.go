@@ -5,6 +5,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -100,13 +101,16 @@ func notSolved(op string, a fault.Shape, err error) error {
 func finite[T Elem](list []T) bool {
 	switch list := any(list).(type) {
 	case []float32:
-		return !slices.ContainsFunc(list, func(v float32) bool { return v-v != 0 })
+		return !slices.ContainsFunc(list, func(v float32) bool { return endless(float64(v)) })
 	case []Any:
-		return !slices.ContainsFunc(list, func(v Any) bool { return v-v != 0 })
+		return !slices.ContainsFunc(list, func(v Any) bool { return endless(float64(v)) })
 	case []complex64:
-		return !slices.ContainsFunc(list, func(v complex64) bool { return v-v != 0 })
+		return !slices.ContainsFunc(list, func(v complex64) bool { return endless(float64(real(v))) || endless(float64(imag(v))) })
 	case []Half:
-		return !slices.ContainsFunc(list, func(v Half) bool { return v.Bits()&0x7c00 == 0x7c00 })
+		return !slices.ContainsFunc(list, func(v Half) bool { return endless(float64(v.Float32())) })
 	}
 	return false
 }
+
+// endless reports whether a number is infinite or NaN.
+func endless(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
