@@ -37,7 +37,7 @@ func TestFprint(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		for want, x := range map[string]matrix.Operand[int32]{
 			" 5\n": matrix.Fill[int32](1, 1, 5), "(0x3)\n": matrix.Fill[int32](0, 3, 1),
-			"    0    1    2  ... 1997 1998 1999\n":              matrix.Arange[int32](0, 2000, 1),
+			"    0    1    2  ... 1997 1998 1999\n":             matrix.Arange[int32](0, 2000, 1),
 			"    0\n    1\n    2\n  ...\n 1997\n 1998\n 1999\n": matrix.Transpose[int32](matrix.Arange[int32](0, 2000, 1)),
 			"    0    1    2  ...   37   38   39\n   40   41   42  ...   77   78   79\n   80   81   82  ...  117  118  119\n  ...\n" +
 				" 1880 1881 1882  ... 1917 1918 1919\n 1920 1921 1922  ... 1957 1958 1959\n 1960 1961 1962  ... 1997 1998 1999\n": matrix.Arange[int32](0, 2000, 1).Reshape(50, 40),
