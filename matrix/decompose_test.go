@@ -152,7 +152,7 @@ func TestSingular(t *testing.T) {
 		wants("nil", lu.Factorize(ctx, nil), buffer.ErrNil)
 
 		var chol matrix.Cholesky[float32]
-		for _, m := range []*matrix.Dense[float32]{of(2, 2, 1, 9, 2, 1), of(2, 2, 0, 0, 0, 1), of(1, 1, -1), of(1, 1, nan)} {
+		for _, m := range []*matrix.Dense[float32]{of(2, 2, 1, 9, 2, 1), of(2, 2, 0, 0, 0, 1), of(1, 1, -1), of(1, 1, nan), of(2, 2, 1, 0, 2, 4), of(2, 2, 0, 0, 1, 0)} {
 			wants("not definite", chol.Factorize(ctx, m), matrix.ErrNotPosDef)
 		}
 		var qr matrix.QR[float32]

@@ -289,7 +289,7 @@ func (e *evaluator) binary(outer, depth int) *node {
 func (e *evaluator) combine(start int, operator, function string, x, y *node) *node {
 	v, real := constantOf(x)
 	w, also := constantOf(y)
-	if real && also && !(isNumber(x) && isNumber(y)) {
+	if real && also && (!isNumber(x) || !isNumber(y)) {
 		if u, ok := complexNumber(operator, v, w); ok {
 			return u
 		}

@@ -61,7 +61,7 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", counted(arity, "argument", "arguments"), alongAxes(lower)))
 	}
 	typed := args
-	if lower == "where" && !(isNumber(args[1]) && isNumber(args[2])) {
+	if lower == "where" && (!isNumber(args[1]) || !isNumber(args[2])) {
 		typed = args[1:]
 		args[0] = condition(args[0], e.beside(typed))
 	}

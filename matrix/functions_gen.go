@@ -634,7 +634,7 @@ func Transpose[T Elem](a Operand[T]) *Expr[T] {
 }
 
 // Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
-// nothing it is 0.
+// nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
 func Sum[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("Sum", fuse.ReduceSum, fuse.AxisAll, from("Sum", a), 0)}
 }
@@ -1101,7 +1101,8 @@ func BroadcastTo[T Elem](a Operand[T], rows, cols int) *Expr[T] {
 }
 
 // Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular
-// a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+// a is ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+// infinities or NaN. LU tells the condition.
 func Solve[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("Solve", 26, typeOf[T](), []*node{from("Solve", a), from("Solve", b)})}
 }
@@ -1143,7 +1144,7 @@ func PermutedLU[T Elem](a Operand[T]) *Expr[T] {
 }
 
 // CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
-// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
+// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
 func CholeskyFactor[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("CholeskyFactor", 34, typeOf[T](), []*node{from("CholeskyFactor", a)})}
 }

@@ -385,7 +385,7 @@ func (a *Expr[T]) Mul(b Operand[T]) *Expr[T] { return Mul(a, b) }
 func (a *Expr[T]) T() *Expr[T] { return Transpose(a) }
 
 // Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
-// nothing it is 0.
+// nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
 func (a *Expr[T]) Sum() *Expr[T] { return Sum(a) }
 
 // SumRows is the sum of each row, a column.
@@ -654,7 +654,8 @@ func (a *Expr[T]) Cross(b Operand[T]) *Expr[T] { return Cross(a, b) }
 func (a *Expr[T]) BroadcastTo(rows int, cols int) *Expr[T] { return BroadcastTo(a, rows, cols) }
 
 // Solve is the solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular
-// a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+// a is ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+// infinities or NaN. LU tells the condition.
 func (a *Expr[T]) Solve(b Operand[T]) *Expr[T] { return Solve(a, b) }
 
 // Inverse is the inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or
@@ -680,7 +681,7 @@ func (a *Expr[T]) UpperLU() *Expr[T] { return UpperLU(a) }
 func (a *Expr[T]) PermutedLU() *Expr[T] { return PermutedLU(a) }
 
 // CholeskyFactor is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is
-// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
+// read. To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
 func (a *Expr[T]) CholeskyFactor() *Expr[T] { return CholeskyFactor(a) }
 
 // SolveLower is the solution x of a * x = b for a lower triangular a, whose lower triangle is read.

@@ -106,6 +106,28 @@ func TestConvertSaturates(t *testing.T) {
 	})
 }
 
+// TestConvertRounds converts integers that float32 does not have to the nearest ones that it has, ties to even.
+func TestConvertRounds(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(91)
+		whole := []uint32{0, 1, 1<<24 + 1, 1<<24 + 3, 1<<25 + 2, 1<<25 + 6, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<31 + 128, 1<<31 + 384, math.MaxUint32, math.MaxUint32 - 127, math.MaxUint32 - 128}
+		for range 300 {
+			whole = append(whole, rng.Uint32()>>rng.IntN(9))
+		}
+		signed, fromWhole, fromSigned := make([]int32, len(whole)), make([]float32, len(whole)), make([]float32, len(whole))
+		for i, v := range whole {
+			signed[i] = int32(v)
+			fromWhole[i], fromSigned[i] = float32(v), float32(int32(v))
+		}
+		u := must[*matrix.Dense[uint32]](t)(matrix.FromSlice(dev, 1, len(whole), whole))
+		s := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, len(whole), signed))
+		same(t, "uint32", must[[]float32](t)(matrix.Convert[float32](u).Read(background)), fromWhole)
+		same(t, "int32", must[[]float32](t)(matrix.Convert[float32](s).Read(background)), fromSigned)
+		same(t, "computed", must[[]float32](t)(matrix.Neg(matrix.Convert[float32](matrix.BitNot(matrix.BitNot[int32](s)))).Neg().Read(background)), fromSigned)
+		check(t, errors.Join(u.Close(), s.Close()))
+	})
+}
+
 // TestBlocksOfHalf multiplies matrices larger than the device's buffers: sums are rounded to float16 once, as elsewhere.
 func TestBlocksOfHalf(t *testing.T) {
 	onSmall(t, func(t *testing.T, small, dev *gpu.Device) {

@@ -305,10 +305,14 @@ func (s *shaping) oneHot() *node {
 
 // labels is an operand of whole numbers, which a text gives in the type that it computes in.
 func (s *shaping) labels(at int) *node {
-	if a := s.args[at]; a.Type != fuse.I32 {
-		return expr.NewConversion(s.op, fuse.I32, a)
+	a := s.args[at]
+	switch {
+	case a.Type == fuse.I32:
+		return a
+	case a.Type.Compute() == fuse.F32: // NaN, which a conversion makes 0, is none
+		a = s.apply(fuse.OpWhere, s.apply(fuse.OpEq, a, a), a, expr.Number(a.Type, 1, 1, -1))
 	}
-	return s.args[at]
+	return expr.NewConversion(s.op, fuse.I32, a)
 }
 
 func (s *shaping) repeatRows() *node {

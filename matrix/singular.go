@@ -72,10 +72,10 @@ func unsolved(ctx context.Context, op string, n *node) error {
 	for _, f := range expr.Systems(n) {
 		operands := f.Args
 		if lu := f.Args[0]; f.Routine == expr.RoutineLUSolve && lu.Kind == expr.Factor {
-			operands = append(lu.Args[:1:1], f.Args[1:]...) // the factors of a singular matrix are not finite either
+			operands = slices.Concat(lu.Args[:1], f.Args[1:]) // the factors of a singular matrix are not finite either
 		}
 		s, singular := f.Source.(*expr.System), true
-		for i, x := range append(operands[:len(operands):len(operands)], f) {
+		for i, x := range append(slices.Clip(operands), f) {
 			finite, err := allFinite(ctx, op, x, n.Dev)
 			if err != nil {
 				return err

@@ -37,6 +37,8 @@ func TestUnsolved(t *testing.T) {
 			{"stack", matrix.SolveStack[float32](matrix.VStack[float32](regular, singular), of(4, 1, 1, 2, 3, 4)), matrix.ErrSingular, "SolveStack: 4x2"},
 			{"least squares", matrix.LeastSquares[float32](of(3, 2, 1, 0, 1, 0, 1, 0), of(3, 1, 1, 2, 3)), matrix.ErrSingular, "LeastSquares: 3x2"},
 			{"Cholesky", matrix.CholeskyFactor[float32](of(2, 2, 1, 2, 2, 1)), matrix.ErrNotPosDef, "CholeskyFactor: 2x2"},
+			{"Cholesky, semidefinite", matrix.CholeskyFactor[float32](singular), matrix.ErrNotPosDef, "CholeskyFactor: 2x2"},
+			{"Cholesky of zeros", matrix.CholeskyFactor[float32](zero), matrix.ErrNotPosDef, "CholeskyFactor: 2x2"},
 			{"the second of two", matrix.Solve[float32](singular, matrix.Solve[float32](regular, b)), matrix.ErrSingular, "Solve: 2x2"},
 			{"regular", matrix.Solve[float32](regular, b), nil, ""},
 			{"nothing", matrix.Inverse[float32](matrix.Fill[float32](0, 0, 1).On(dev)), nil, ""},

@@ -51,6 +51,9 @@ export const tests = {
     const singular = gpu.matrix(2, 2, [1, 2, 2, 4]);
     await fails('ErrSingular', 'a singular system', () => singular.solve(gpu.ones(2, 1)).add(1).read());
     await fails('ErrSingular', 'one number of an inverse', () => singular.inv().sum().value());
+    await fails('ErrSingular', 'a row of an inverse', () => singular.inv().row(0).read());
+    await fails('ErrSingular', 'the reshaped inverse', () => singular.inv().reshape(1, 4).add(1).read());
+    await fails('ErrNotPosDef', 'a semidefinite factor', () => singular.cholesky().read());
     await fails('ErrNotPosDef', 'a Cholesky factor', () => singular.neg().cholesky().read());
     check(!(await singular.inv().eval().read()).every(Number.isFinite), 'the inverse of a singular matrix that is only assigned is finite');
     await fails('ErrNotSquare', 'an inverse', () => gpu.zeros(2, 3).inv().read());

@@ -6,7 +6,8 @@ package ops
 var decompositions = section(Shaping, "decompositions", []Operation{
 	{
 		Name: "Solve", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for a square a, by LU with partial pivoting",
-		Note: "To read the expression for a singular a is ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.",
+		Note: "To read the expression for a singular a is ErrSingular, unless what is done to the solution leaves no infinities; " +
+			"where it is only assigned, its elements are infinities or NaN. LU tells the condition.",
 		Text: []string{"solve"}, Shape: "b.rows, b.cols",
 	},
 	{
@@ -27,7 +28,7 @@ var decompositions = section(Shaping, "decompositions", []Operation{
 	},
 	{
 		Name: "CholeskyFactor", Params: "a Operand[T]", JS: "cholesky", Text: []string{"cholesky"}, Doc: "is the lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read",
-		Note: "To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.", Shape: "a.rows, a.cols",
+		Note: "To read it of another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.", Shape: "a.rows, a.cols",
 	},
 	{
 		Name: "SolveLower", Params: "a, b Operand[T]", Doc: "is the solution x of a * x = b for a lower triangular a, whose lower triangle is read", Shape: "b.rows, b.cols",

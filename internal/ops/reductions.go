@@ -11,7 +11,7 @@ const (
 
 // reductions are in the order of their numbers.
 var reductions = section(Reduction, "reductions", []Operation{
-	{Name: "Sum", Doc: "sum", Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0.", Gradient: "1"},
+	{Name: "Sum", Doc: "sum", Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.", Gradient: "1"},
 	{
 		Name: "Max", Every: "MaxAll", Doc: "maximum",
 		Note: "NaN wins. Of nothing it is minus infinity or the type's smallest value.", Gradient: "a == y",

@@ -316,7 +316,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", what, c.err, c.want)
 		}
 		var op *gpu.OpError
-		if c.want == buffer.ErrShape && (!errors.As(c.err, &op) || !regexp.MustCompile(`^\(.*\) with \(.*\): .*[a-z]`).MatchString(op.Detail)) {
+		if errors.Is(c.want, buffer.ErrShape) && (!errors.As(c.err, &op) || !regexp.MustCompile(`^\(.*\) with \(.*\): .*[a-z]`).MatchString(op.Detail)) {
 			t.Errorf("%s: %v does not say what would fit", what, c.err)
 		}
 	}

@@ -243,7 +243,7 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   matmul(b: Expr): Expr;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
-   * the same kernel. Of nothing it is 0.
+   * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
    */
   sum(options?: ReduceOptions): Expr;
   /**
@@ -384,7 +384,8 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   broadcastTo(rows: number, cols: number): Expr;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
-   * ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+   * ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+   * infinities or NaN. LU tells the condition.
    */
   solve(b: Expr): Expr;
   /**
@@ -406,7 +407,7 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   permutedLU(): Expr;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
-   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
+   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
    */
   cholesky(): Expr;
   /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
@@ -906,7 +907,7 @@ export interface GpuOperations {
   matmul(a: Tensor, b: Tensor): Tensor;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
-   * the same kernel. Of nothing it is 0.
+   * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
    */
   sum(a: Expr, options?: ReduceOptions): Expr;
   sum(a: Tensor, options?: TensorReduceOptions): Tensor;
@@ -1074,7 +1075,8 @@ export interface GpuOperations {
   broadcastTo(a: Expr, rows: number, cols: number): Expr;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
-   * ErrSingular; where it is only assigned, its elements are infinities or NaN. LU tells the condition.
+   * ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+   * infinities or NaN. LU tells the condition.
    */
   solve(a: Expr, b: Expr): Expr;
   /**
@@ -1096,7 +1098,7 @@ export interface GpuOperations {
   permutedLU(a: Expr): Expr;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
-   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN or zeros on its diagonal.
+   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
    */
   cholesky(a: Expr): Expr;
   /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */

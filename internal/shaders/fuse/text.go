@@ -240,7 +240,11 @@ func (t Type) converted(from Type, v string) string {
 	case whole && t.Packed():
 		return shaders.Fill("($0($1) << vec4<u32>($2u)) >> vec4<u32>($2u)", vector, v, num(t.shift()))
 	}
-	v = vector + "(" + v + ")"
+	if from == F32 || whole {
+		v = vector + "(" + v + ")"
+	} else {
+		v = "float_" + from.WGSL() + "(" + v + ")"
+	}
 	if t == F16 {
 		return "float16_4(" + v + ")"
 	}

@@ -15,6 +15,17 @@ fn whole_u32(x: vec4<f32>) -> vec4<u32> {
   return select(s, vec4<u32>(), nan4(x));
 }
 
+// WGSL's own conversion of integers to floats is rounded as the adapter likes, SwiftShader's is cut off. Each half is exact, and their sum
+// is rounded to nearest.
+fn float_i32(x: vec4<i32>) -> vec4<f32> {
+  return vec4<f32>(x >> vec4<u32>(16u)) * 65536.0 + vec4<f32>(x & vec4<i32>(0xffff));
+}
+
+// The same for unsigned integers.
+fn float_u32(x: vec4<u32>) -> vec4<f32> {
+  return vec4<f32>(x >> vec4<u32>(16u)) * 65536.0 + vec4<f32>(x & vec4<u32>(0xffffu));
+}
+
 // Truncated division leaves the remainder that C has. Floats: long division of the fractions, eight bits of the quotient at a time.
 fn fmod4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let m = bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu);

@@ -281,6 +281,8 @@ func (n *Node) reduction(op string) error {
 	switch {
 	case !n.Red.Takes(n.Type):
 		return Undefined(op, n.Type, n.takes)
+	case n.Red == fuse.ReduceTrace && n.Axis != fuse.AxisAll:
+		return Fail(op, gpu.ErrInvalid, "a trace is one of the whole matrix")
 	case index && count == 0 && n.Rows*n.Cols > 0:
 		return Fail(op, gpu.ErrInvalid, "of no elements: ", a.Shape().String())
 	case n.Red.Result(n.Type) != n.Type && count > math.MaxInt32:

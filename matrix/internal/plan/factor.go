@@ -219,13 +219,16 @@ func (p *planner) mirrored(a *expr.Node) *expr.Node {
 	return where(apply(fuse.OpGe, i, j), whole, turned(whole))
 }
 
-// cholesky eliminates without pivots, which for a positive definite matrix is L D L^T, and multiplies the columns by the roots of D.
+// cholesky eliminates without pivots, which for a positive definite matrix is L D L^T, and multiplies the columns by the roots of D. Where
+// an element of D is not positive the column is NaN.
 func (p *planner) cholesky(dst Operand, a *expr.Node) {
 	n := a.Rows
 	w := p.work(n, n+1, p.mirrored(a))
 	p.eliminate(w, n, false)
 	i, j := places(n, n)
-	roots := apply(fuse.OpSqrt, expr.NewGather("Cholesky", p.leaf(w), j, j))
+	pivots := expr.NewGather("Cholesky", p.leaf(w), j, j)
+	pivots = apply(fuse.OpWhere, apply(fuse.OpGt, pivots, number(fuse.F32, 0)), pivots, number(fuse.F32, -1)) // whose root is NaN
+	roots := apply(fuse.OpSqrt, pivots)
 	one := number(fuse.F32, 1)
 	factors := where(apply(fuse.OpEq, i, j), one, p.leaf(w.part(block{0, n, 0, n})))
 	p.evaluate(dst, where(apply(fuse.OpGe, i, j), apply(fuse.OpMul, factors, roots), number(fuse.F32, 0)))

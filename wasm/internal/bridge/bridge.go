@@ -19,6 +19,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -298,13 +299,8 @@ func (b *Bridge) end([]uint32) {
 // one after the other.
 func (b *Bridge) readValue(a []uint32) {
 	object := b.Object(a[1])
-	x := b.program.run(a[3:])
-	m := b.program.rows(x)
-	var of *systems
-	if x.Solves() {
-		of = &systems{x, m}
-	}
+	m := b.program.rows(b.program.run(a[3:]))
 	rows, cols := m.Dims()
 	element := m.DType().Size()
-	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2], of)
+	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2], slices.Clone(b.program.systems))
 }

@@ -36,8 +36,8 @@ func (b *Bridge) host(object any, size uint32) gpu.Host {
 
 // read copies bytes of a buffer to the page, which has room for so many, and settles the ticket. The memory is read without the
 // buffer, which would keep everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
-// of, which may be nil, is the expression that the values are of: a system without a solution is an error.
-func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, room uint32, of *systems) {
+// of are the expressions with systems that the values come from: one without a solution is an error.
+func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, room uint32, of []systems) {
 	if int64(room) < int64(width) {
 		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(room)), " bytes for ", itoa(width)))
 	}
@@ -48,15 +48,18 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 	mem := page.Must(buf.Memory(buffer.Reads))
 	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, room)}
 	b.Queue(ticket, func(ctx context.Context) (any, error) {
-		if of == nil {
-			return nil, mem.Read(ctx, transfer)
+		results := make([]*anyDense, len(of)) // which the program closes as soon as this waits
+		for i, s := range of {
+			results[i] = s.result.Alias()
 		}
-		result := of.result.Alias()
-		defer func() { _ = result.Close() }()
-		if err := mem.Read(ctx, transfer); err != nil {
-			return nil, err
+		err := mem.Read(ctx, transfer)
+		for i, s := range of {
+			if err == nil {
+				err = s.expr.Solved(ctx, results[i])
+			}
+			_ = results[i].Close()
 		}
-		return nil, of.expr.Solved(ctx, result)
+		return nil, err
 	})
 }
 

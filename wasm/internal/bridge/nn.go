@@ -88,7 +88,8 @@ func typed[T matrix.Elem](x anyArg, t matrix.DType) *matrix.Expr[T] {
 
 func (x *layer) operand(i int) *nn.Expr { return typed[float32](x.args[i], matrix.Float32) }
 
-func (x *layer) labels(i int) nn.Labels { return typed[int32](x.args[i], matrix.Int32) }
+// labels are the second operand.
+func (x *layer) labels() nn.Labels { return typed[int32](x.args[1], matrix.Int32) }
 
 // whole is a number that is an integer.
 func (x *layer) whole(i int) int {
@@ -169,9 +170,9 @@ func (x *layer) lossOrLookup(kind int) *nn.Expr {
 	first := x.operand(0)
 	switch kind {
 	case layerCrossEntropy:
-		return nn.CrossEntropy(first, x.labels(1))
+		return nn.CrossEntropy(first, x.labels())
 	case layerCrossEntropyGrad:
-		return nn.CrossEntropyGrad(first, x.labels(1))
+		return nn.CrossEntropyGrad(first, x.labels())
 	case layerMSE:
 		return nn.MSE(first, x.operand(1))
 	case layerMSEGrad:
@@ -179,7 +180,7 @@ func (x *layer) lossOrLookup(kind int) *nn.Expr {
 	case layerDropout:
 		return nn.Dropout(first, x.operand(1), float32(x.numbers[0]))
 	case layerEmbedding:
-		return nn.Embedding(first, x.labels(1))
+		return nn.Embedding(first, x.labels())
 	}
-	return nn.EmbeddingGrad(first, x.labels(1), x.whole(0))
+	return nn.EmbeddingGrad(first, x.labels(), x.whole(0))
 }

@@ -50,6 +50,7 @@ type program struct {
 	depth        int         // of the value at hand
 	temps        []*anyDense // to be closed when the command is over
 	args         []anyArg
+	systems      []systems // that were evaluated on the way, in parts of an expression
 }
 
 // run decodes an expression and returns its value.
@@ -92,10 +93,11 @@ func (p *program) release() {
 	for _, m := range p.temps {
 		_ = m.Close() // what is queued still uses them; a broken device is noticed by whoever reads next
 	}
+	clear(p.systems)
 	clear(p.temps)
 	clear(p.values)
 	clear(p.args)
-	p.temps, p.values, p.depths, p.depth, p.args = p.temps[:0], p.values[:0], p.depths[:0], 0, p.args[:0]
+	p.temps, p.values, p.depths, p.depth, p.args, p.systems = p.temps[:0], p.values[:0], p.depths[:0], 0, p.args[:0], p.systems[:0]
 }
 
 // deepen counts the operations that one instruction is put together of.
@@ -223,6 +225,9 @@ func (p *program) rows(x anyExpr) *anyDense {
 func (p *program) evaluate(x anyExpr) *anyDense {
 	m := p.bridge.evaluated(x)
 	p.temps = append(p.temps, m)
+	if x.Solves() {
+		p.systems = append(p.systems, systems{x, m})
+	}
 	return m
 }
 
