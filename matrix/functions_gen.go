@@ -1253,21 +1253,23 @@ func Uniform[T Elem](rows, cols int, low, high float64, seed, stream int) *Expr[
 
 // Normal is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241).
 // Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-// streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+// streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last places are as the
+// device rounds.
 func Normal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Normal", 53, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // TruncatedNormal is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma
 // from the mean. Seed, stream, row, column and the number of columns say what an element is, on every device (Philox
-// 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+// 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last
+// places are as the device rounds.
 func TruncatedNormal[T Elem](rows, cols int, mean, sigma float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("TruncatedNormal", 54, typeOf[T](), nil, float64(rows), float64(cols), float64(mean), float64(sigma), float64(seed), float64(stream))}
 }
 
 // Gumbel is a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of
 // columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1,
-// other ones ErrInvalid; without them they are 0.
+// other ones ErrInvalid; without them they are 0. The last places are as the device rounds.
 func Gumbel[T Elem](rows, cols int, location, scale float64, seed, stream int) *Expr[T] {
 	return &Expr[T]{shapingNode("Gumbel", 55, typeOf[T](), nil, float64(rows), float64(cols), float64(location), float64(scale), float64(seed), float64(stream))}
 }

@@ -19,7 +19,8 @@ type Random struct {
 	next atomic.Int64
 }
 
-// NewRandom makes a source. The same seed and the same calls give the same numbers on every device. A seed that is negative, or 2^53 and
+// NewRandom makes a source. The same seed and the same calls give the same numbers on every device, those of Normal, TruncatedNormal and
+// Gumbel but for their last places, which devices round. A seed that is negative, or 2^53 and
 // more, is [gpu.ErrInvalid] of what is made with the source.
 func NewRandom(seed int) *Random { return &Random{seed: seed} }
 

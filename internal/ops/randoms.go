@@ -5,6 +5,9 @@ package ops
 const sameBits = "Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and " +
 	"streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0."
 
+// lastPlaces is said of numbers that functions are computed for.
+const lastPlaces = " The last places are as the device rounds."
+
 // randoms are shapings by their numbers: after those of the lists before.
 var randoms = section(Shaping, "random numbers", []Operation{
 	{
@@ -17,15 +20,15 @@ var randoms = section(Shaping, "random numbers", []Operation{
 	},
 	{
 		Name: "Normal", Params: "rows, cols int, mean, sigma float64, seed, stream int", Least: 2, Text: []string{"normal", "randn"}, Shape: "rows, cols",
-		Doc: "is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241)", Note: sameBits,
+		Doc: "is a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241)", Note: sameBits + lastPlaces,
 	},
 	{
 		Name: "TruncatedNormal", Params: "rows, cols int, mean, sigma float64, seed, stream int", Least: 2, Shape: "rows, cols",
-		Doc: "is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean", Note: sameBits,
+		Doc: "is a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean", Note: sameBits + lastPlaces,
 	},
 	{
 		Name: "Gumbel", Params: "rows, cols int, location, scale float64, seed, stream int", Least: 2, Shape: "rows, cols",
-		Doc: "is a rows x cols matrix of random numbers of a Gumbel distribution", Note: sameBits,
+		Doc: "is a rows x cols matrix of random numbers of a Gumbel distribution", Note: sameBits + lastPlaces,
 	},
 	{
 		Name: "RandomIntegers", Params: "rows, cols int, low, high float64, seed, stream int", Least: 3, Text: []string{"randomintegers", "randint"}, Shape: "rows, cols",

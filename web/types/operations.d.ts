@@ -1163,19 +1163,21 @@ export interface GpuOperations {
   /**
    * a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last places are as the
+   * device rounds.
    */
   normal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last places are as the
+   * device rounds.
    */
   truncatedNormal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
    * a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
    * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
-   * ErrInvalid; without them they are 0.
+   * ErrInvalid; without them they are 0. The last places are as the device rounds.
    */
   gumbel(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
   /**
