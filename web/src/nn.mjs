@@ -90,6 +90,7 @@ export class NN {
     const image = imageSizes(where, 'd', g, IMAGE); // whose gradient is that of a convolution with a window of one element
     const c = convolution(where, g.shape ? {...image, kernel: 1} : o, g.shape && g.shape[1], g.node.cols);
     checkShape(where, 'd', g, [null, ...c.result]);
+    if (g.shape && [...IMAGE, 'kernel'].every((name) => o[name] !== undefined)) checkShape(where, 'd', g, [null, ...convolution(where, o, c.outputs).result]);
     return this.#layer(where, Layer.BiasGrad, [g], 1, c.outputs, c.words, g.shape && [c.outputs]);
   }
 

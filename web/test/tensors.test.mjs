@@ -102,6 +102,7 @@ test('layers refuse tensors of another shape, whatever their number of elements'
     [/bias of shape \(2, 2\); it must be \(4\)/, () => nn.conv2d(x, t(4, 4, 3, 3), t(2, 2))],
     [/d of shape \(1, 9, 2, 2\); it must be \(1, 4, 3, 3\)/, () => nn.maxPoolGrad(t(1, 9, 2, 2), x, {kernel: 2, stride: 2})],
     [/d of shape \(1, 9, 2, 2\); it must be \(n, 4, 3, 3\)/, () => nn.averagePoolGrad(t(1, 9, 2, 2), {channels: 4, height: 6, width: 6, kernel: 2, stride: 2})],
+    [/d of shape \(1, 4, 4, 4\); it must be \(n, 4, 5, 5\)/, () => nn.conv2dBiasGrad(t(1, 4, 4, 4), {channels: 4, height: 6, width: 6, kernel: 2})],
     [/x of shape/, () => nn.maxPool(x, {channels: 9, height: 4, width: 4, kernel: 2})],
     [/target of shape \(2, 2, 3\); it must be \(2, 6\)/, () => nn.mse(t(2, 6), t(2, 2, 3))],
     [/mask of shape \(2, 3, 2\); it must be \(2, 6\)/, () => nn.dropout(t(2, 6), t(2, 3, 2), 0.5)],
