@@ -13,13 +13,14 @@
  * const values = await a.matmul(b).add(1).relu().read();
  * ```
  *
- * Operations build expressions, which cost next to nothing and check shapes at once. An expression runs when it is
- * evaluated: with `eval`, `assign` or `read`. Calls queue their work and return; nothing comes back from the GPU until you
- * ask. Element-wise operations stretch dimensions of 1, as in NumPy, and take numbers in place of matrices.
+ * Operations build expressions, which cost next to nothing. Element-wise operations, products and reductions check shapes at
+ * once. An expression runs when it is evaluated: with `eval`, `assign` or `read`. Calls queue their work and return; nothing
+ * comes back from the GPU until you ask. Element-wise operations stretch dimensions of 1, as in NumPy, and take numbers in place of matrices.
  *
- * Every error is a {@link SubletError} with a `code`. What JavaScript can know, shapes and arguments, is thrown by the call
- * itself, or rejects the promise of an asynchronous one. What only the GPU can tell, such as WGSL that does not compile,
- * stays with the result: whoever reads it gets the error, and so does {@link Gpu.sync}.
+ * Every error is a {@link SubletError} with a `code`. What JavaScript knows, such as arguments, options and most shapes, is
+ * thrown by the call itself, or rejects the promise of an asynchronous one. The rest stays with the result: whoever reads it
+ * gets the error, and so does {@link Gpu.sync}. That is what only the GPU can tell, such as WGSL that does not compile, and
+ * operands that do not fit where an operation shapes, puts or decomposes, such as `hstack`, `putRows` or `solve`.
  *
  * @packageDocumentation
  */

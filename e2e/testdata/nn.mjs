@@ -262,6 +262,7 @@ export const tests = {
       ['ErrShape', 'too many labels', () => nn.crossEntropy(x, gpu.zeros(3, 1, {dtype: 'int32'}))], ['ErrShape', 'another target', () => nn.mse(x, w)], ['ErrInvalid', 'nothing kept', () => nn.dropout(x, x, 0)],
       ['ErrInvalid', 'a vocabulary', () => nn.embeddingGrad(x, gpu.zeros(2, 1, {dtype: 'int32'}), -1)], ['ErrForeign', 'two devices', () => nn.mse(x, other.zeros(2, 12))],
       ['ErrForeign', 'another device', () => other.nn.mse(x, x)], ['ErrInvalid', 'nothing', () => nn.conv2d(undefined, w, null, image)], ['ErrInvalid', 'options', () => nn.sgd(/** @type {any} */ (5))],
+      ['ErrShape', 'a gradient in another order', () => nn.conv2dBiasGrad(nn.conv2dDataGrad(gpu.tensor(w, [1, 2, 2, 1]), gpu.tensor(w, [1, 1, 2, 2]), {height: 3, width: 4, kernel: 2}))],
     ]) await throws(code, what, run);
     other.close();
     const closed = gpu.zeros(2, 12), sgd = nn.sgd();

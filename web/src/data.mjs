@@ -22,6 +22,15 @@ function converted(where, type, count, values) {
   return array;
 }
 
+/** Refuses what is no number: as an element it would become NaN or 0. @param {string} where @param {unknown[]} values */
+function checkNumbers(where, values) {
+  for (let i = 0; i < values.length; i++) {
+    const v = values[i];
+    if (typeof v === 'number' || typeof v === 'boolean') continue;
+    throw failure('ErrInvalid', where, Array.isArray(v) ? 'arrays in an array; make it one with .flat(Infinity)' : `${show(v)} in place ${i} is no number`);
+  }
+}
+
 /**
  * The bytes of the values for a matrix: a typed array of the element type as it is, anything else converted.
  * @param {string} where @param {DType} type @param {number} elements how many @param {any} values @returns {Data}
@@ -32,6 +41,7 @@ export function dataOf(where, type, elements, values) {
   if (own?.startsWith('Big') || (own === undefined && !Array.isArray(values))) {
     throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
   }
+  if (own === undefined) checkNumbers(where, values);
   const {length} = values, count = numbersIn(type, elements);
   if (length < count) throw failure('ErrShort', where, `${length} values where ${count} are needed`);
   if (length > count) throw failure('ErrShape', where, `${length} values where ${count} are needed`);

@@ -33,9 +33,9 @@ export const COMPLEX64 = DTYPES[9];
 /** How many numbers of a typed array elements are. @param {DType} type @param {number} count of the elements */
 export const numbersIn = (type, count) => type === COMPLEX64 ? 2 * count : count;
 
-/** @param {string} where @param {unknown} name @param {DType} fallback what undefined stands for @returns {DType} */
+/** @param {string} where @param {unknown} name @param {DType} [fallback] what undefined stands for, if it may be left out @returns {DType} */
 export function dtypeOf(where, name, fallback) {
-  if (name === undefined) return fallback;
+  if (name === undefined && fallback) return fallback;
   const type = DTYPES.find((t) => t.name === name);
   if (!type) throw failure('ErrInvalid', where, `dtype ${show(name)}; there are ${DTYPES.map((t) => t.name).join(', ')}`);
   return type;

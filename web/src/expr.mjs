@@ -7,7 +7,8 @@ import {funcRef} from './func.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods, shapings} from './operations.mjs';
-import {signalOf} from './source.mjs';
+import {Reduction} from './protocol.mjs';
+import {read, signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -38,9 +39,13 @@ export function useSparse(evaluate) {
 /** Makes a tensor, in tensor-expr.mjs. @type {(session: Session, node: Node, shape: unknown[]) => import('./tensor-expr.mjs').Tensor} */
 let newTensor;
 
-/** @param {typeof newTensor} make */
-export function useTensor(make) {
+/** What is behind a tensor. @type {(x: unknown, where: string) => object | undefined} */
+let insideTensor;
+
+/** @param {typeof newTensor} make @param {typeof insideTensor} inside */
+export function useTensor(make, inside) {
   newTensor = make;
+  insideTensor = inside;
 }
 
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
@@ -50,14 +55,16 @@ export function useMatrix(Class) {
 
 /**
  * Operands as nodes of one element type: a number takes that of the first operand that is none.
- * @param {string} where @param {unknown[]} values @returns {{session: Session, list: Node[]}}
+ * @param {string} where @param {unknown[]} values @param {boolean} [any] whether the function of Gpu takes tensors beside matrices
+ * @returns {{session: Session, list: Node[]}}
  */
-export function operands(where, values) {
+export function operands(where, values, any = false) {
   /** @type {{session: Session, node: Node} | undefined} */
   let first;
   const parts = values.map((value) => {
     if (typeof value === 'number') return value;
     const part = inside(value, where);
+    if (!part && insideTensor(value, where)) throw failure('ErrInvalid', where, `a tensor; use its expr()${any ? `, or gpu.${where}` : ''}`);
     if (!part) throw failure('ErrInvalid', where, `${show(value)} is neither a matrix nor a number`);
     first ??= part;
     if (part.session !== first.session) throw failure('ErrForeign', where, 'operands of two devices');
@@ -74,16 +81,21 @@ export function applied(where, fn, args) {
   if (!func) throw failure('ErrInvalid', where, `${show(fn)} is no function; make one with gpu.fn`);
   if (func.closed) throw failure('ErrClosed', where, `the function ${func.name} was closed`);
   if (args.length !== func.arity) throw failure('ErrInvalid', where, `${args.length} arguments for ${func.name}, which takes ${func.arity}`);
-  const {session, list} = operands(where, args);
+  const {session, list} = operands(where, args, true);
   if (session !== func.session) throw failure('ErrForeign', where, 'a function of another device');
   return new Expr(session, nodes.call(where, func, list));
 }
 
-/** One of a reduction's options. @param {string} where @param {unknown} options @param {'axis' | 'ddof'} name */
-function optionOf(where, options, name) {
-  if (options === undefined) return undefined;
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
-  return guard(where, () => /** @type {{axis?: unknown, ddof?: unknown}} */ (options)[name]);
+/** The option of what runs along rows by default. @param {string} where @param {unknown} options */
+function axisOf(where, options) {
+  const {axis = 1} = read(where, options, ['axis']);
+  return axis;
+}
+
+/** @param {unknown} a @param {string} where @param {number} what @param {unknown} axis @param {number} number */
+function reduced(a, where, what, axis, number) {
+  const {session, node} = own(a, where);
+  return new Expr(session, nodes.reduce(where, what, node, axis, number));
 }
 
 /** A part of a matrix is a view; a part of anything else is yet to be computed. @param {Session} session @param {Node} node @returns {Expr} */
@@ -99,7 +111,7 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} b @returns {Expr} */
   binary(a, where, op, b) {
-    const {session, list: [x, y]} = operands(where, [a, b]);
+    const {session, list: [x, y]} = operands(where, [a, b], true);
     return new Expr(session, nodes.binary(where, op, x, y));
   },
 
@@ -125,32 +137,31 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @param {number} [number] @returns {Expr} */
   reduce(a, where, what, options, number = 0) {
-    const {session, node} = own(a, where);
-    return new Expr(session, nodes.reduce(where, what, node, optionOf(where, options, 'axis'), number));
+    return reduced(a, where, what, read(where, options, what === Reduction.Trace ? [] : ['axis']).axis, number);
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Expr} */
   spread(a, where, what, options) {
-    return make.reduce(a, where, what, options, nodes.numberOf(where, optionOf(where, options, 'ddof') ?? 0));
+    const {axis, ddof = 0} = read(where, options, ['axis', 'ddof']);
+    return reduced(a, where, what, axis, nodes.numberOf(where, ddof));
   },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
   normalise(a, where, op, options) {
     const {session, node} = own(a, where);
-    const axis = optionOf(where, options, 'axis');
-    return new Expr(session, nodes.normalise(where, op, node, axis === undefined ? 1 : axis));
+    return new Expr(session, nodes.normalise(where, op, node, axisOf(where, options)));
   },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
   order(a, where, op, options) {
     const {session, node} = own(a, where);
-    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1));
+    return new Expr(session, nodes.sorted(where, op, node, axisOf(where, options)));
   },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} k @param {unknown} options @returns {Expr} */
   topmost(a, where, op, k, options) {
     const {session, node} = own(a, where);
-    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1, nodes.numberOf(where, k)));
+    return new Expr(session, nodes.sorted(where, op, node, axisOf(where, options), nodes.numberOf(where, k)));
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
@@ -214,7 +225,7 @@ export class Expr extends shapings(methods(make), shaped) {
 
   /** @param {unknown} name */
   astype(name) {
-    return new Expr(this.#session, nodes.cast('astype', this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
+    return new Expr(this.#session, nodes.cast('astype', this.#use('astype'), dtypeOf('astype', name)));
   }
 
   /** @param {unknown} fn @param {...unknown} more */

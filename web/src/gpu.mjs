@@ -201,7 +201,7 @@ export class Gpu extends functions(make) {
   eye(n, options) {
     const where = 'eye';
     nodes.checkDims(where, n, n);
-    const {dtype} = read(where, options, ['dtype']), type = dtypeOf(where, dtype, FLOAT32);
+    const {dtype} = read(where, options, PLACE), type = dtypeOf(where, dtype, FLOAT32);
     const values = allocate(where, () => {
       const a = new Float32Array(numbersIn(type, n * n));
       for (let i = 0; i < n; i++) a[numbersIn(type, i * (n + 1))] = 1;

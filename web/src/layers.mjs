@@ -4,7 +4,6 @@ import {FLOAT32} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {Expr} from './expr.mjs';
 import * as nodes from './node.mjs';
-import {read} from './source.mjs';
 import {Tensor, insideEither, insideTensor} from './tensor-expr.mjs';
 import {resized, sizeOf, text} from './tensor-node.mjs';
 
@@ -22,14 +21,6 @@ export const Layer = Object.freeze({
 
 /** The largest size that Go counts with. */
 const MOST = 0x7fffffff >> 2;
-
-/** Reads options and refuses unknown ones. @param {string} where @param {unknown} options @param {readonly string[]} names @returns {Record<string, any>} */
-export function readOptions(where, options, names) {
-  const known = read(where, options, names);
-  const unknown = guard(where, () => Object.keys(options ?? {})).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; there are ${names.join(', ')}`);
-  return known;
-}
 
 /** @param {string} where @param {string} name @param {unknown} n @param {number} least @returns {number} */
 export function wholeNumber(where, name, n, least) {
@@ -112,6 +103,30 @@ export function checkSize(where, name, node, rows, cols) {
   if ((rows !== null && node.rows !== rows) || (cols !== null && node.cols !== cols)) {
     throw failure('ErrShape', where, `${name} is ${node.rows}x${node.cols}; it must be ${rows ?? 'n'}x${cols ?? 'n'}`);
   }
+}
+
+/**
+ * Refuses an operand of another shape: a tensor's in full, of a matrix the first dimension and the product of the others.
+ * @param {string} where @param {string} name @param {Input} x @param {readonly (number | null)[]} want of which the first may be null for any
+ */
+export function checkShape(where, name, {node, shape}, want) {
+  const [first, ...rest] = want;
+  if (!shape) return checkSize(where, name, node, first ?? null, sizeOf(/** @type {number[]} */ (rest)));
+  if (shape.length === want.length && want.every((d, i) => d === null || d === shape[i])) return;
+  throw failure('ErrShape', where, `${name} of shape ${text(shape)}; it must be ${text(want.map((d) => d ?? 'n'))}`);
+}
+
+/** Refuses an operand that is not of another's shape. @param {string} where @param {string} name @param {Input} x @param {Input} like */
+export function checkAlike(where, name, x, {node, shape}) {
+  if (x.shape && shape) checkShape(where, name, x, shape);
+  else checkSize(where, name, x.node, node.rows, node.cols);
+}
+
+/** A vector as a row or, if it is a matrix of one column, as that. A tensor has one dimension with all elements. @param {string} where @param {string} name @param {Input} x @param {number} count @returns {Input} */
+export function vector(where, name, x, count) {
+  const {node, shape} = x;
+  if (!shape || sizeOf(shape) !== count || !shape.every((d) => d === 1 || d === count)) checkShape(where, name, x, shape ? [count] : node.cols === 1 ? [count, 1] : [1, count]);
+  return shape ? {...x, node: resized(where, node, 1, count)} : x;
 }
 
 /** The sizes of images, if they are a tensor of n x channels x height x width. @param {string} where @param {string} name @param {Input} x @param {readonly string[]} names */

@@ -2,9 +2,10 @@
 
 import {INT32} from './dtype.mjs';
 import {failure} from './errors.mjs';
-import {Layer, WINDOW, checkSize, imageSizes, input, layer, readOptions, wholeNumber, windowOf} from './layers.mjs';
+import {Layer, WINDOW, checkAlike, checkShape, imageSizes, input, layer, vector, wholeNumber, windowOf} from './layers.mjs';
 import {numberOf} from './node.mjs';
-import {resized} from './tensor-node.mjs';
+import {read} from './source.mjs';
+import {resized, sizeOf} from './tensor-node.mjs';
 import {BatchNorm, Optimiser, quantised} from './training.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -15,7 +16,7 @@ const CONV = Object.freeze([...WINDOW, 'groups']);
 const AVERAGE = Object.freeze([...WINDOW, 'includePad']);
 const IMAGE = Object.freeze(['channels', 'height', 'width']);
 
-/** Merges sizes that shapes imply with the options; a given option overrides them. @param {Record<string, any>} shapes @param {Record<string, any>} options */
+/** Merges sizes that shapes imply with the options. A given option overrides them; checkShape refuses it where they differ. @param {Record<string, any>} shapes @param {Record<string, any>} options */
 const merged = (shapes, options) => ({...shapes, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))});
 
 /**
@@ -28,7 +29,7 @@ function convolution(where, o, known, cols = 0) {
   if (!Number.isInteger(outputs) || outputs < 1) throw failure('ErrShape', where, `${cols} columns are not whole images of ${outHeight}x${outWidth}`);
   if (channels % groups !== 0 || outputs % groups !== 0) throw failure('ErrInvalid', where, `${groups} groups of ${channels} channels and ${outputs} outputs`);
   return {
-    ...window, outputs, words: [...window.words, outputs, groups], image: channels * window.height * window.width, result: outputs * places,
+    ...window, outputs, words: [...window.words, outputs, groups], image: [channels, window.height, window.width], result: [outputs, outHeight, outWidth],
     weights: [outputs, channels / groups, ...kernel], cols: channels / groups * kernel[0] * kernel[1],
   };
 }
@@ -55,41 +56,41 @@ export class NN {
 
   /** @param {unknown} x @param {unknown} weights @param {unknown} bias @param {unknown} options */
   conv2d(x, weights, bias, options) {
-    const where = 'conv2d', o = readOptions(where, options, CONV), a = input(where, 'x', x), w = input(where, 'weights', weights);
+    const where = 'conv2d', o = read(where, options, CONV), a = input(where, 'x', x), w = input(where, 'weights', weights);
     const {kernel} = weightSizes(where, w), c = convolution(where, merged({...imageSizes(where, 'x', a, IMAGE), kernel}, o), w.node.rows);
-    const b = bias === undefined || bias === null ? [] : [input(where, 'bias', bias)];
-    checkSize(where, 'x', a.node, null, c.image);
-    checkSize(where, 'weights', w.node, c.outputs, c.cols);
-    for (const {node} of b) checkSize(where, 'bias', node, node.cols === 1 ? c.outputs : 1, node.cols === 1 ? 1 : c.outputs);
-    return this.#layer(where, Layer.Conv, [a, w, ...b], a.node.rows, c.result, c.words, a.shape && [a.node.rows, c.outputs, c.outHeight, c.outWidth]);
+    const b = bias === undefined || bias === null ? [] : [vector(where, 'bias', input(where, 'bias', bias), c.outputs)];
+    checkShape(where, 'x', a, [null, ...c.image]);
+    checkShape(where, 'weights', w, c.weights);
+    return this.#layer(where, Layer.Conv, [a, w, ...b], a.node.rows, sizeOf(c.result), c.words, a.shape && [a.node.rows, ...c.result]);
   }
 
   /** @param {unknown} d @param {unknown} weights @param {unknown} options */
   conv2dDataGrad(d, weights, options) {
-    const where = 'conv2dDataGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d), w = input(where, 'weights', weights);
+    const where = 'conv2dDataGrad', o = read(where, options, CONV), g = input(where, 'd', d), w = input(where, 'weights', weights);
     imageSizes(where, 'd', g, IMAGE);
     const c = convolution(where, merged(weightSizes(where, w, o.groups), o), w.node.rows);
-    checkSize(where, 'd', g.node, null, c.result);
-    checkSize(where, 'weights', w.node, c.outputs, c.cols);
-    return this.#layer(where, Layer.DataGrad, [g, w], g.node.rows, c.image, c.words, g.shape && [g.node.rows, c.channels, c.height, c.width]);
+    checkShape(where, 'd', g, [null, ...c.result]);
+    checkShape(where, 'weights', w, c.weights);
+    return this.#layer(where, Layer.DataGrad, [g, w], g.node.rows, sizeOf(c.image), c.words, g.shape && [g.node.rows, ...c.image]);
   }
 
   /** @param {unknown} d @param {unknown} x @param {unknown} options */
   conv2dKernelGrad(d, x, options) {
-    const where = 'conv2dKernelGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d), a = input(where, 'x', x);
+    const where = 'conv2dKernelGrad', o = read(where, options, CONV), g = input(where, 'd', d), a = input(where, 'x', x);
     imageSizes(where, 'd', g, IMAGE);
-    const c = convolution(where, merged(imageSizes(where, 'x', a, IMAGE), o), null, g.node.cols);
-    checkSize(where, 'x', a.node, null, c.image);
-    checkSize(where, 'd', g.node, a.node.rows, c.result);
+    const c = convolution(where, merged(imageSizes(where, 'x', a, IMAGE), o), g.shape && g.shape[1], g.node.cols);
+    checkShape(where, 'x', a, [null, ...c.image]);
+    checkShape(where, 'd', g, [a.node.rows, ...c.result]);
     return this.#layer(where, Layer.KernelGrad, [g, a], c.outputs, c.cols, c.words, g.shape && c.weights);
   }
 
   /** @param {unknown} d @param {unknown} [options] */
   conv2dBiasGrad(d, options) {
-    const where = 'conv2dBiasGrad', o = readOptions(where, options, CONV), g = input(where, 'd', d);
+    const where = 'conv2dBiasGrad', o = read(where, options, CONV), g = input(where, 'd', d);
     const image = imageSizes(where, 'd', g, IMAGE); // whose gradient is that of a convolution with a window of one element
     const c = convolution(where, g.shape ? {...image, kernel: 1} : o, g.shape && g.shape[1], g.node.cols);
-    checkSize(where, 'd', g.node, null, c.result);
+    checkShape(where, 'd', g, [null, ...c.result]);
+    if (g.shape && [...IMAGE, 'kernel'].every((name) => o[name] !== undefined)) checkShape(where, 'd', g, [null, ...convolution(where, o, c.outputs).result]);
     return this.#layer(where, Layer.BiasGrad, [g], 1, c.outputs, c.words, g.shape && [c.outputs]);
   }
 
@@ -97,8 +98,8 @@ export class NN {
 
   /** @param {string} where @param {number} kind @param {unknown} x @param {unknown} options @param {readonly string[]} [names] */
   #pooled(where, kind, x, options, names = WINDOW) {
-    const o = readOptions(where, options, names), a = input(where, 'x', x), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
-    checkSize(where, 'x', a.node, null, w.channels * w.height * w.width);
+    const o = read(where, options, names), a = input(where, 'x', x), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
+    checkShape(where, 'x', a, [null, w.channels, w.height, w.width]);
     const words = names === AVERAGE ? [...w.words, o.includePad === true ? 1 : 0] : w.words;
     return this.#layer(where, kind, [a], a.node.rows, w.channels * w.outHeight * w.outWidth, words, a.shape && [a.node.rows, w.channels, w.outHeight, w.outWidth]);
   }
@@ -111,9 +112,9 @@ export class NN {
 
   /** @param {string} where @param {string} name @param {unknown} d @param {unknown} x @param {unknown} options */
   #scattered(where, name, d, x, options) {
-    const o = readOptions(where, options, WINDOW), a = input(where, 'x', x), g = input(where, name, d), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
-    checkSize(where, 'x', a.node, null, w.channels * w.height * w.width);
-    checkSize(where, name, g.node, a.node.rows, w.channels * w.outHeight * w.outWidth);
+    const o = read(where, options, WINDOW), a = input(where, 'x', x), g = input(where, name, d), w = windowOf(where, merged(imageSizes(where, 'x', a, IMAGE), o));
+    checkShape(where, 'x', a, [null, w.channels, w.height, w.width]);
+    checkShape(where, name, g, [a.node.rows, w.channels, w.outHeight, w.outWidth]);
     return this.#layer(where, Layer.MaxPoolGrad, [g, a], a.node.rows, a.node.cols, w.words, a.shape);
   }
 
@@ -125,9 +126,9 @@ export class NN {
 
   /** @param {unknown} d @param {unknown} options */
   averagePoolGrad(d, options) {
-    const where = 'averagePoolGrad', o = readOptions(where, options, AVERAGE), g = input(where, 'd', d);
+    const where = 'averagePoolGrad', o = read(where, options, AVERAGE), g = input(where, 'd', d);
     const {channels} = /** @type {any} */ (imageSizes(where, 'd', g, IMAGE)), w = windowOf(where, merged({channels}, o)), rows = g.node.rows;
-    checkSize(where, 'd', g.node, null, w.channels * w.outHeight * w.outWidth);
+    checkShape(where, 'd', g, [null, w.channels, w.outHeight, w.outWidth]);
     const words = [...w.words, o.includePad === true ? 1 : 0], image = [w.channels, w.height, w.width];
     return this.#layer(where, Layer.AveragePoolGrad, [g], rows, w.channels * w.height * w.width, words, g.shape && [rows, ...image]);
   }
@@ -136,10 +137,9 @@ export class NN {
 
   /** Logits and labels. @param {string} where @param {string} name @param {unknown} x @param {unknown} labels */
   #labelled(where, name, x, labels) {
-    const a = input(where, name, x), at = input(where, 'labels', labels, INT32), {rows, cols} = at.node;
-    if (a.shape && a.shape.length !== 2) throw failure('ErrShape', where, `${name} has ${a.shape.length} dimensions; it is n x classes`);
-    if (rows * cols !== a.node.rows || (rows !== 1 && cols !== 1)) throw failure('ErrShape', where, `labels of ${rows}x${cols} for ${a.node.rows} rows`);
-    return [a, at];
+    const a = input(where, name, x), at = input(where, 'labels', labels, INT32);
+    imageSizes(where, name, a, ['classes']);
+    return [a, vector(where, 'labels', at, a.node.rows)];
   }
 
   /** @param {unknown} x @param {unknown} labels */
@@ -157,7 +157,7 @@ export class NN {
   /** Two operands of one size. @param {string} where @param {unknown} x @param {string} name @param {unknown} other */
   #alike(where, x, name, other) {
     const a = input(where, 'x', x), b = input(where, name, other);
-    checkSize(where, name, b.node, a.node.rows, a.node.cols);
+    checkAlike(where, name, b, a);
     return [a, b];
   }
 
@@ -183,6 +183,7 @@ export class NN {
   /** @param {unknown} table @param {unknown} labels */
   embedding(table, labels) {
     const where = 'embedding', t = input(where, 'table', table), at = input(where, 'labels', labels, INT32), n = at.node.rows * at.node.cols;
+    imageSizes(where, 'table', t, ['width']);
     const list = at.shape ? {...at, node: resized(where, at.node, 1, n)} : at;
     if (list.node.rows !== 1 && list.node.cols !== 1) throw failure('ErrShape', where, `labels of ${at.node.rows}x${at.node.cols}; they are a row or a column`);
     return this.#layer(where, Layer.Embedding, [t, list], n, t.node.cols, [], at.shape && [...at.shape, t.node.cols]);

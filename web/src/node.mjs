@@ -257,6 +257,7 @@ export function reduce(where, what, a, axis, number) {
 /** A sort or the like; of the k largest elements where k is given. @param {string} where @param {number} op @param {Node} a @param {unknown} axis @param {number} [k] */
 export function sorted(where, op, a, axis, k) {
   checkType(where, a.type, (t) => t !== COMPLEX64 || op === Op.CumSum);
+  if (axis === null) throw failure('ErrInvalid', where, 'axis null; it is 0 or 1');
   const along = axisOf(where, axis), down = along === Axis.Cols;
   const all = down ? a.rows : a.cols, kept = k ?? all;
   if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${a.rows}x${a.cols}: ${kept} of ${all} elements`);

@@ -13,13 +13,18 @@ import {Form, Source} from './protocol.mjs';
 /** @typedef {import('./session.mjs').Session} Session */
 
 /**
- * Reads the options of a call, once, whatever getters they may have.
+ * Reads the options of a call, once, whatever getters they may have, and refuses those that there are not.
  * @param {string} where @param {unknown} options @param {readonly string[]} names @returns {Record<string, any>}
  */
 export function read(where, options, names) {
   if (options === undefined) return {};
   if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
-  return guard(where, () => Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]])));
+  return guard(where, () => {
+    if (Array.isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
+    const unknown = Object.keys(options).find((name) => !names.includes(name));
+    if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; there are ${names.join(', ') || 'none'}`);
+    return Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]]));
+  });
 }
 
 /** The options that place a matrix in memory. */

@@ -8,7 +8,7 @@ import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {Node, checkDims} from './node.mjs';
 import {Command, Op, SPARSE_WRAPPED} from './protocol.mjs';
-import {read, releaseOf, signalOf} from './source.mjs';
+import {checkSignal, read, releaseOf, signalOf} from './source.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -210,7 +210,7 @@ const ANY = 255;
  * @param {string} where @param {Session} session @param {Node} node @param {unknown} options @param {{held: Held, cols: number} | null} [of]
  */
 async function evaluated(where, session, node, options, of = null) {
-  const {format} = read(where, options, ['format']), signal = signalOf(where, options);
+  const o = read(where, options, ['format', 'signal']), {format} = o, signal = checkSignal(where, o.signal);
   const wanted = format === undefined ? ANY : formatOf(where, format);
   if (node.type.size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${node.type.name}`);
   const rows = node.rows, cols = of ? of.cols : node.cols;

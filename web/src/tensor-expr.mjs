@@ -6,6 +6,7 @@ import {Expr, inside, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
+import {Reduction} from './protocol.mjs';
 import {flag, read} from './source.mjs';
 import * as parts from './tensor-node.mjs';
 
@@ -62,10 +63,22 @@ function mapped(a, where, f) {
   return made(session, {node: f(node), shape});
 }
 
-/** @param {unknown} a @param {string} where @param {unknown} options @param {(x: Node, axis: number) => Node} f */
-function along(a, where, options, f) {
-  const part = own(a, where), {axis = -1} = read(where, options, ['axis']);
+/** @param {unknown} a @param {string} where @param {unknown} axis @param {(x: Node, axis: number) => Node} f */
+function along(a, where, axis, f) {
+  const part = own(a, where);
   return made(part.session, parts.along(where, part, axis, f));
+}
+
+/** @param {string} where @param {unknown} options */
+function axisOf(where, options) {
+  const {axis = -1} = read(where, options, ['axis']);
+  return axis;
+}
+
+/** @param {unknown} a @param {string} where @param {number} what @param {Record<string, any>} o @param {number} number */
+function reduced(a, where, what, o, number) {
+  const part = own(a, where);
+  return made(part.session, parts.reduce(where, what, part, o.axis, flag(where, o, 'keepDims'), number));
 }
 
 /** How the methods of a tensor, which operations.mjs lists, are computed. */
@@ -91,13 +104,13 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @param {number} [number] @returns {Tensor} */
   reduce(a, where, what, options, number = 0) {
-    const part = own(a, where), o = read(where, options, ['axis', 'keepDims']);
-    return made(part.session, parts.reduce(where, what, part, o.axis, flag(where, o, 'keepDims'), number));
+    return reduced(a, where, what, read(where, options, what === Reduction.Trace ? [] : ['axis', 'keepDims']), number);
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Tensor} */
   spread(a, where, what, options) {
-    return make.reduce(a, where, what, options, nodes.numberOf(where, read(where, options, ['ddof']).ddof ?? 0));
+    const o = read(where, options, ['axis', 'keepDims', 'ddof']);
+    return reduced(a, where, what, o, nodes.numberOf(where, o.ddof ?? 0));
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Tensor} */
@@ -105,17 +118,18 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Tensor} */
   normalise(a, where, op, options) {
-    if (read(where, options, ['axis']).axis === null) return mapped(a, where, (x) => nodes.normalise(where, op, x, null));
-    return along(a, where, options, (x, axis) => nodes.normalise(where, op, x, axis));
+    const {axis = -1} = read(where, options, ['axis']);
+    if (axis === null) return mapped(a, where, (x) => nodes.normalise(where, op, x, null));
+    return along(a, where, axis, (x, axis) => nodes.normalise(where, op, x, axis));
   },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Tensor} */
-  order(a, where, op, options) { return along(a, where, options, (x, axis) => nodes.sorted(where, op, x, axis)); },
+  order(a, where, op, options) { return along(a, where, axisOf(where, options), (x, axis) => nodes.sorted(where, op, x, axis)); },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} k @param {unknown} options @returns {Tensor} */
   topmost(a, where, op, k, options) {
     const number = nodes.numberOf(where, k);
-    return along(a, where, options, (x, axis) => nodes.sorted(where, op, x, axis, number));
+    return along(a, where, axisOf(where, options), (x, axis) => nodes.sorted(where, op, x, axis, number));
   },
 };
 
@@ -186,7 +200,7 @@ export class Tensor extends methods(make) {
 
   /** @param {unknown} name */
   astype(name) {
-    return mapped(this, 'astype', (x) => nodes.cast('astype', x, dtypeOf('astype', name, x.type)));
+    return mapped(this, 'astype', (x) => nodes.cast('astype', x, dtypeOf('astype', name)));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
@@ -263,9 +277,10 @@ export function appliedTensor(where, fn, args) {
 export function newTensor(where, from, sizes, options, matrix) {
   const shape = parts.shapeOf(where, sizes), {dtype} = read(where, options, ['dtype']), last = Math.max(shape.length - 1, 0);
   const part = insideEither(from, where);
+  if (from === undefined) throw failure('ErrInvalid', where, 'no elements; for those that are 0, use gpu.zeros');
   if (!part) return owner(matrix(parts.sizeOf(shape.slice(0, last)), parts.sizeOf(shape.slice(last)), {dtype}), shape);
   const node = nodes.cast(where, part.node, dtypeOf(where, dtype, part.node.type));
   return made(part.session, parts.part(where, node, shape));
 }
 
-useTensor((session, node, sizes) => made(session, parts.part('tensor', node, parts.shapeOf('tensor', sizes))));
+useTensor((session, node, sizes) => made(session, parts.part('tensor', node, parts.shapeOf('tensor', sizes))), insideTensor);

@@ -20,7 +20,7 @@ const MAX_SIZE = 0x7fffffff;
 /** @param {readonly number[]} shape */
 export const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
-/** @param {readonly number[]} shape */
+/** @param {readonly (number | string)[]} shape */
 export const text = (shape) => `(${shape.join(', ')})`;
 
 /** @param {string} where @param {readonly number[]} a @param {readonly number[]} b */
@@ -129,6 +129,7 @@ function indexOf(where, i, length) {
 function boundsOf(where, range, length) {
   if (range === undefined || range === null) return [0, length];
   if (typeof range !== 'number' && !Array.isArray(range)) throw failure('ErrInvalid', where, `${show(range)}; a range is [from, to] or a number`);
+  if (Array.isArray(range) && range.length > 2) throw failure('ErrInvalid', where, `a range of ${range.length} numbers; it is [from, to]`);
   const [first, end] = typeof range === 'number' ? [range, undefined] : guard(where, () => [range[0], range[1]]);
   const from = indexOf(where, first ?? 0, length), to = typeof range === 'number' ? from + 1 : indexOf(where, end ?? length, length);
   if (from < 0 || to < from || to > length) throw failure('ErrIndex', where, `${from}:${to} of ${length}`);

@@ -3,11 +3,11 @@
 import {DTYPES, FLOAT32, scalarBits} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
 import {inside} from './expr.mjs';
-import {Layer, checkDevice, checkSize, input, layer, readOptions, wholeNumber} from './layers.mjs';
+import {Layer, checkAlike, checkDevice, checkShape, checkSize, input, layer, vector, wholeNumber} from './layers.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
+import {read} from './source.mjs';
 import {Tensor} from './tensor-expr.mjs';
-import {resized} from './tensor-node.mjs';
 
 // What of package nn writes to several matrices, makes several, or remembers something.
 
@@ -72,7 +72,7 @@ export class Optimiser {
 
   /** @param {Session} session @param {string} kind @param {unknown} options */
   constructor(session, kind, options) {
-    const usual = OPTIMISERS[kind], o = readOptions(kind, options, Object.keys(usual));
+    const usual = OPTIMISERS[kind], o = read(kind, options, Object.keys(usual));
     for (const [name, value] of Object.entries(usual)) this.#settings[name] = checkSetting(kind, name, o[name], value);
     this.#kind = kind;
     this.#held = new Held(session, new Store(), 'the optimiser');
@@ -93,7 +93,7 @@ export class Optimiser {
     const where = 'step', held = this.#held, {session} = held, handle = held.use(where);
     const {node, memory} = target(where, 'the parameter', session, param), g = input(where, 'the gradient', grad), {rows, cols} = node;
     checkDevice(where, session, [g]);
-    const fits = g.shape && g.node.rows * g.node.cols === rows * cols ? resized(where, g.node, rows, cols) : g.node;
+    const {node: fits} = g.shape?.length === 1 && rows === 1 ? vector(where, 'the gradient', g, cols) : g; // of a bias
     checkSize(where, 'the gradient', fits, rows, cols);
     const numbers = Object.values(this.#settings).map((value) => bits(where, Number(value)));
     session.layer(where, Object.keys(OPTIMISERS).indexOf(this.#kind), [], handle, [memory], [fits], numbers);
@@ -141,7 +141,7 @@ export class BatchNorm {
 
   /** @param {Session} session @param {unknown} options */
   constructor(session, options) {
-    const where = 'batchNorm', {channels, epsilon = 1e-5} = readOptions(where, options, ['channels', 'epsilon']);
+    const where = 'batchNorm', {channels, epsilon = 1e-5} = read(where, options, ['channels', 'epsilon']);
     this.#session = session;
     this.#channels = channels === undefined ? undefined : wholeNumber(where, 'channels', channels, 0);
     if (typeof epsilon !== 'number' || !(epsilon >= 0)) throw failure('ErrInvalid', where, `epsilon ${show(epsilon)}; it is at least 0`);
@@ -152,11 +152,11 @@ export class BatchNorm {
   #features(where, x, rows) {
     const {node, shape} = x, channels = this.#channels ?? (shape && shape.length > 2 ? shape[1] : 0), count = channels || node.cols;
     checkDevice(where, this.#session, [x, ...rows.map(([, row]) => row)]);
+    if (shape && shape.length > 2) checkShape(where, 'x', x, [null, this.#channels || shape[1], ...shape.slice(2)]);
     if (node.cols % count !== 0 && count > 0) throw failure('ErrShape', where, `${channels} channels in ${node.cols} columns`);
     const list = rows.map(([name, row]) => {
-      const flat = row.shape && row.node.rows * row.node.cols === count ? {...row, node: resized(where, row.node, 1, count)} : row;
-      checkSize(where, name, flat.node, 1, count);
-      return flat;
+      if (!row.shape) checkSize(where, name, row.node, 1, count);
+      return vector(where, name, row, count);
     });
     return {channels, count, list};
   }
@@ -170,7 +170,7 @@ export class BatchNorm {
 
   /** @param {unknown} x @param {unknown} scale @param {unknown} bias @param {unknown} [options] */
   train(x, scale, bias, options) {
-    const where = 'train', session = this.#session, o = readOptions(where, options, ['into', 'mean', 'variance', 'factor']), {factor = 0.1} = o;
+    const where = 'train', session = this.#session, o = read(where, options, ['into', 'mean', 'variance', 'factor']), {factor = 0.1} = o;
     const a = input(where, 'x', x), {rows, cols} = a.node, {channels, count, list: [s, b]} = this.#features(where, a, [['scale', input(where, 'scale', scale)], ['bias', input(where, 'bias', bias)]]);
     if (typeof factor !== 'number' || !(factor >= 0 && factor <= 1)) throw failure('ErrInvalid', where, `factor ${show(factor)}; it is from 0 to 1`);
     if ((o.mean === undefined) !== (o.variance === undefined)) throw failure('ErrInvalid', where, 'one of the running statistics without the other');
@@ -196,10 +196,10 @@ export class BatchNorm {
 
   /** @param {unknown} d @param {unknown} x @param {unknown} scale @param {any} statistics */
   backward(d, x, scale, statistics) {
-    const where = 'backward', {mean, invStd} = readOptions(where, statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics, ['mean', 'invStd']);
+    const where = 'backward', {mean, invStd} = read(where, statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics, ['mean', 'invStd']);
     const g = input(where, 'd', d), a = input(where, 'x', x), names = {scale, mean, invStd}, {rows, cols} = a.node;
     const {channels, count, list} = this.#features(where, a, Object.entries(names).map(([name, value]) => [name, input(where, name, value)]));
-    checkSize(where, 'd', g.node, rows, cols);
+    checkAlike(where, 'd', g, a);
     const of = (/** @type {number} */ which) => layer(this.#session, where, Layer.Backward, [g, a, ...list],
       which === 0 ? rows : 1, which === 0 ? cols : count, [channels, this.#epsilon, which], which === 0 ? a.shape : null);
     return {dx: of(0), dscale: of(1), dbias: of(2)};
@@ -241,7 +241,7 @@ const UINT8 = DTYPES[5];
 
 /** @param {Session} session @param {unknown} x @param {unknown} options */
 export function quantised(session, x, options) {
-  const where = 'quantise', o = readOptions(where, options, ['bits', 'residual']), a = input(where, 'x', x), {rows, cols} = a.node, count = wholeNumber(where, 'bits', o.bits ?? 8, 1);
+  const where = 'quantise', o = read(where, options, ['bits', 'residual']), a = input(where, 'x', x), {rows, cols} = a.node, count = wholeNumber(where, 'bits', o.bits ?? 8, 1);
   checkDevice(where, session, [a]);
   if (count > 8) throw failure('ErrInvalid', where, `${count} bits; there are 1 to 8`);
   const residual = o.residual === undefined ? null : target(where, 'residual', session, o.residual);

@@ -149,7 +149,7 @@ test('a change that Go refuses is taken back, and those behind it', () => {
 
 test('what is wrong with arguments', async () => {
   const {gpu} = newGpu();
-  const m = gpu.zeros(2, 2), {proxy, revoke} = Proxy.revocable(gpu.zeros(2, 2), {});
+  const m = gpu.zeros(2, 2), t = gpu.tensor([1, 2, 3, 4], [2, 2]), {proxy, revoke} = Proxy.revocable(gpu.zeros(2, 2), {});
   revoke();
   const range = () => { throw new RangeError('mine'); };
   for (const [code, text, call] of [
@@ -157,7 +157,7 @@ test('what is wrong with arguments', async () => {
     ['ErrInvalid', 'swap: an object is no matrix', () => m.swap(proxy)],
     ['ErrInvalid', 'take: an object is no matrix', () => m.take(m.add(1))],
     ['ErrInvalid', 'matrix: mine', () => gpu.matrix(1, 1, [1], {get dtype() { return range(); }})],
-    ['ErrInvalid', 'matrix: mine', () => gpu.matrix(1, 1, [{valueOf: range}])],
+    ['ErrInvalid', 'matrix: an object in place 0 is no number', () => gpu.matrix(1, 1, [{valueOf: range}])],
     ['ErrInvalid', 'set: mine', () => gpu.zeros(1, 1).set(Object.defineProperty([], 0, {get: range}))],
     ['ErrInvalid', 'sum: mine', () => m.sum({get axis() { return range(); }})],
     ['ErrInvalid', 'sparse: mine', () => gpu.sparse(1, 1, {format: 'csr', values: [1], indices: Object.defineProperty([], 0, {get: range}), offsets: [0, 1]})],
@@ -168,7 +168,42 @@ test('what is wrong with arguments', async () => {
     ['ErrSize', 'full: negative', () => gpu.full(-1, 1, 2)],
     ['ErrInvalid', 'full: 0.5 among', () => gpu.full(1, 1, 0.5, {dtype: 'int32'})],
     ['ErrInvalid', 'eye: order', () => gpu.eye(2, {order: 'both'})],
+    ['ErrInvalid', 'sum: option "keepdims"; there are axis', () => m.sum({keepdims: true})],
+    ['ErrInvalid', 'sum: option "axes"', () => m.sum({axes: 1})],
+    ['ErrInvalid', 'sum: options that are an array', () => m.sum([0])],
+    ['ErrInvalid', 'sum: option "ddof"', () => m.sum({ddof: 1})],
+    ['ErrInvalid', 'sort: option "keepDims"', () => m.sort({axis: 0, keepDims: true})],
+    ['ErrInvalid', 'sort: axis null', () => m.sort({axis: null})],
+    ['ErrInvalid', 'trace: option "axis"; there are none', () => m.trace({axis: 0})],
+    ['ErrInvalid', 'trace: option "axis"; there are none', () => t.trace({axis: 0})],
+    ['ErrInvalid', 'trace: option "axis"; there are none', () => gpu.trace(m, {axis: 0})],
+    ['ErrInvalid', 'sum: option "keepdims"; there are axis, keepDims', () => t.sum({keepdims: true})],
+    ['ErrInvalid', 'std: option "dof"; there are axis, keepDims, ddof', () => t.std({dof: 1})],
+    ['ErrInvalid', 'softmax: option "dim"', () => t.softmax({dim: 1})],
+    ['ErrInvalid', 'topK: option "keepDims"', () => t.topK(1, {keepDims: true})],
+    ['ErrInvalid', 'slice: a range of 3 numbers', () => t.slice([0, 3, 2])],
+    ['ErrInvalid', 'zeros: option "type"; there are dtype, order', () => gpu.zeros(1, 1, {type: 'int32'})],
+    ['ErrInvalid', 'map: option "type"', () => gpu.map(1, 1, {type: 'int32'})],
+    ['ErrInvalid', 'linspace: option "type"', () => gpu.linspace(0, 1, 2, {type: 'int32'})],
+    ['ErrInvalid', 'tensor: option "type"', () => gpu.tensor([1], [1], {type: 'int32'})],
+    ['ErrInvalid', 'tensor: no elements', () => gpu.tensor(undefined, [2])],
+    ['ErrInvalid', 'tensor: undefined in place 1', () => gpu.tensor([1, undefined], [2])],
+    ['ErrInvalid', 'tensor: "x" in place 1', () => gpu.tensor([1, 'x'], [2])],
+    ['ErrInvalid', 'tensor: arrays in an array; make it one with .flat(Infinity)', () => gpu.tensor([[1, 2], [3, 4]], [2, 2])],
+    ['ErrInvalid', 'matrix: arrays in an array', () => gpu.matrix(2, 2, [[1, 2], [3, 4]])],
+    ['ErrInvalid', 'matrix: null in place 0', () => gpu.matrix(1, 1, [null])],
+    ['ErrInvalid', 'sparse: null in place 0', () => gpu.sparse(1, 1, {format: 'csr', values: [null], indices: [0], offsets: [0, 1]})],
+    ['ErrInvalid', 'sparse: option "type"', () => gpu.sparse(1, 1, {type: 'int32', format: 'csr', values: [1], indices: [0], offsets: [0, 1]})],
+    ['ErrInvalid', 'astype: dtype undefined', () => m.astype()],
+    ['ErrInvalid', 'astype: dtype undefined', () => t.astype()],
+    ['ErrInvalid', 'add: a tensor; use its expr(), or gpu.add', () => m.add(t)],
+    ['ErrInvalid', 'pow: a tensor; use its expr(), or gpu.pow', () => m.pow(t)],
+    ['ErrInvalid', 'matmul: a tensor; use its expr()', () => m.matmul(t)],
+    ['ErrInvalid', 'assign: a tensor; use its expr()', () => m.assign(t)],
   ]) assert.throws(call, (error) => error.name === 'SubletError' && error.code === code && error.message.startsWith(`sublet: ${text}`), text);
+  assert.ok(gpu.add(m, t).shape.join() === '2,2' && gpu.matrix(1, 2, [true, NaN]) && m.sum({axis: null}).size === 1 && gpu.eye(2, {order: 'column'}));
+  await assert.rejects(m.sparse({format: 'csr', signals: 1}), {code: 'ErrInvalid', message: /"signals"; there are format, signal/});
+  await assert.rejects(t.read(undefined, /** @type {any} */ ({sginal: 1})), {code: 'ErrInvalid', message: /"sginal"/});
   await assert.rejects(m.read(new DataView(new ArrayBuffer(16))), {code: 'ErrInvalid', message: /^sublet: read: DataView for elements/});
   assert.ok(gpu.full(1, 2, -0) && gpu.eye(2, {dtype: 'int32'}).dtype === 'int32' && gpu.ones(2, 2).shape.join() === '2,2');
 });

@@ -89,3 +89,31 @@ test('words of layers and of training', () => {
   assert.deepEqual(sent().find((c) => c.command === Command.Layer).words.slice(0, 4).map((v, i) => i === 0 ? v : v > 0), [7, true, true, true]);
   gpu.close();
 });
+
+test('layers refuse tensors of another shape, whatever their number of elements', () => {
+  const {gpu} = newGpu(), {nn} = gpu, t = (...shape) => gpu.tensor(values(shape.reduce((n, d) => n * d, 1)), shape);
+  const x = t(1, 4, 6, 6), k = {kernel: 3}, labels = (...shape) => t(...shape).astype('int32');
+  for (const [message, call] of /** @type {[RegExp, () => unknown][]} */ ([
+    [/d of shape \(1, 4, 4, 8\); it must be \(1, 4, 4, 4\)/, () => nn.conv2dKernelGrad(t(1, 4, 4, 8), x, k)],
+    [/d of shape \(1, 4, 5, 4\); it must be \(1, 4, 4, 4\)/, () => nn.conv2dKernelGrad(t(1, 4, 5, 4), x, k)],
+    [/d of shape \(1, 2, 8, 4\); it must be \(n, 4, 4, 4\)/, () => nn.conv2dDataGrad(t(1, 2, 8, 4), t(4, 4, 3, 3), {height: 6, width: 6})],
+    [/weights of shape \(4, 6, 3, 2\); it must be \(4, 4, 3, 3\)/, () => nn.conv2d(x, t(4, 6, 3, 2), null, k)],
+    [/x of shape \(1, 4, 6, 6\); it must be \(n, 9, 4, 4\)/, () => nn.conv2d(x, t(4, 9, 3, 3), null, {channels: 9, height: 4, width: 4})],
+    [/bias of shape \(2, 2\); it must be \(4\)/, () => nn.conv2d(x, t(4, 4, 3, 3), t(2, 2))],
+    [/d of shape \(1, 9, 2, 2\); it must be \(1, 4, 3, 3\)/, () => nn.maxPoolGrad(t(1, 9, 2, 2), x, {kernel: 2, stride: 2})],
+    [/d of shape \(1, 9, 2, 2\); it must be \(n, 4, 3, 3\)/, () => nn.averagePoolGrad(t(1, 9, 2, 2), {channels: 4, height: 6, width: 6, kernel: 2, stride: 2})],
+    [/d of shape \(1, 4, 4, 4\); it must be \(n, 4, 5, 5\)/, () => nn.conv2dBiasGrad(t(1, 4, 4, 4), {channels: 4, height: 6, width: 6, kernel: 2})],
+    [/x of shape/, () => nn.maxPool(x, {channels: 9, height: 4, width: 4, kernel: 2})],
+    [/target of shape \(2, 2, 3\); it must be \(2, 6\)/, () => nn.mse(t(2, 6), t(2, 2, 3))],
+    [/mask of shape \(2, 3, 2\); it must be \(2, 6\)/, () => nn.dropout(t(2, 6), t(2, 3, 2), 0.5)],
+    [/labels of shape \(1, 2, 2\); it must be \(4\)/, () => nn.crossEntropy(t(4, 3), labels(1, 2, 2))],
+    [/d of shape \(2, 2, 2, 3\); it must be \(2, 3, 2, 2\)/, () => nn.batchNorm().backward(t(2, 2, 2, 3), t(2, 3, 2, 2), t(3), {mean: gpu.ones(1, 3), invStd: gpu.ones(1, 3)})],
+    [/x of shape \(2, 3, 2, 2\); it must be \(n, 4, 2, 2\)/, () => nn.batchNorm({channels: 4}).infer(t(2, 3, 2, 2), t(4), t(4), t(4), t(4))],
+    [/the gradient is 4x1; it must be 2x2/, () => nn.sgd().step(gpu.ones(2, 2), t(4))],
+  ])) assert.throws(call, {code: 'ErrShape', message});
+  nn.sgd().step(gpu.ones(2, 6), t(2, 3, 2));
+  nn.sgd().step(gpu.ones(1, 4), t(4));
+  assert.deepEqual(nn.crossEntropy(t(4, 3), labels(4)).shape, [4]);
+  assert.deepEqual(nn.mse(gpu.ones(2, 6), t(2, 2, 3)).shape, [1, 1]);
+  gpu.close();
+});

@@ -60,6 +60,16 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   adam.step(d, gpu.nn.mseGrad(d, c));
   const dx: Tensor = gpu.nn.batchNorm().backward(y, y, a, gpu.nn.batchNorm().train(y, a, a)).dx;
   void [centred.softmax({ axis: 1 }).expr(), plain, dx];
+  const stack: Tensor = t.matmul(a).add(gpu.matmul(t, b));
+  void [stack, a.sum({ axis: null }), a.trace(), gpu.trace(t), t.sum({ axis: [0, 1] }), t.cumSum({ axis: -1 }), a.sort({ axis: 0 })];
+  // @ts-expect-error one dimension is sorted
+  t.sort({ axis: [0, 1] });
+  // @ts-expect-error there is no order of everything
+  t.cumSum({ axis: null });
+  // @ts-expect-error the diagonal has no axis
+  a.trace({ axis: 0 });
+  // @ts-expect-error a number is no factor
+  t.matmul(2);
   // @ts-expect-error there is no such option
   gpu.nn.conv2d(t, t, null, { padding: 1 });
   // @ts-expect-error numbers are no memory

@@ -18,8 +18,13 @@ export interface WaitOptions {
 /** An operand: an expression, a matrix, or a number among the elements of the other operands. */
 export type Operand = Expr | number;
 
-/** What a reduction runs along: 0 down the columns, 1 along the rows, as in NumPy; absent, over everything. */
+/** What a reduction runs along: 0 down the columns, 1 along the rows, as in NumPy; absent or null, over everything. */
 export interface ReduceOptions {
+  readonly axis?: 0 | 1 | -1 | -2 | null;
+}
+
+/** What a sort or a running sum runs along: 1 along the rows, the default; 0 down the columns. */
+export interface OrderOptions {
   readonly axis?: 0 | 1 | -1 | -2;
 }
 

@@ -47,7 +47,7 @@ export interface AverageOptions extends WindowOptions {
  * Neural networks, with gradients: {@link Gpu.nn}. What is returned is an expression, not run yet, that fuses with what is done to it.
  *
  * Options are checked, and one that is not known is `ErrInvalid`, as are settings that make no sense. Sizes that do not fit are
- * `ErrShape`, sizes that int32 cannot count `ErrLimit`. Every gradient is the same from run to run on one device.
+ * `ErrShape`, as is a tensor of another shape with as many elements, or an option that contradicts a tensor's shape; sizes that int32 cannot count `ErrLimit`. Every gradient is the same from run to run on one device.
  */
 export class NN {
   private constructor();
@@ -97,7 +97,8 @@ export class NN {
   batchNorm(options?: { readonly channels?: number; readonly epsilon?: number }): BatchNorm;
 
   /**
-   * Makes a matrix of 1 to 8 bits, 8 by default, for each element of x. A residual, of the size of x, is added first and takes what
+   * Makes a matrix of 1 to 8 bits, 8 by default, for each element of x. Of several bits, the range of a column is its mean plus or minus
+   * four standard deviations, and what is beyond is clipped. A residual, of the size of x, is added first and takes what
    * quantising loses. Of 1 bit, levels hold eight rows in one.
    */
   quantise(x: NNInput, options?: { readonly bits?: number; readonly residual?: Matrix }): Quantised;
@@ -127,7 +128,7 @@ export class Optimiser {
   /** The learning rate, which may change between steps: at least 0, `ErrInvalid` otherwise. */
   rate: number;
   readonly closed: boolean;
-  /** Queues one step of a parameter of float32, always the same matrix, given the gradient of the loss by it, of its size. */
+  /** Queues one step of a parameter of float32, always the same matrix, given the gradient of the loss by it, of its size; a tensor counts as rows of its first dimension. */
   step(param: Matrix, grad: NNInput): void;
   close(): void;
   [Symbol.dispose](): void;

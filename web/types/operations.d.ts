@@ -3,15 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType } from "./elements.js";
-import type { Expr, NormaliseOptions, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
-import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
+import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
+import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
 /**
  * The operations of expressions and tensors, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers.
  * Comparisons and logic yield 1 and 0 in the operands' element type; any number but 0 is true. The parameters have the names of what they
  * are for expressions; of tensors they are {@link Tensor}, {@link TensorOperand}, {@link TensorReduceOptions} and so on.
+ *
+ * Sums, running sums and products have the operands' element type, so those of small integers wrap: `astype("int32")` first.
  */
-export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions> {
+export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions, OrderOptions> {
   /** -a. NumPy's negative. */
   neg(): Expr;
   /** The absolute value. */
@@ -240,7 +242,7 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
-  matmul(b: Expr): Expr;
+  matmul(b: Exclude<Operand, number>): Expr;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
    * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
@@ -308,32 +310,32 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
    */
   argMin(options?: ReduceOptions): Expr;
-  /** The sum of the diagonal. */
-  trace(options?: ReduceOptions): Expr;
+  /** The sum of the diagonal, of a tensor only where it has two dimensions. */
+  trace(): Expr;
   /**
    * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
    * order.
    */
-  sort(options?: ReduceOptions): Expr;
+  sort(options?: OrderOptions): Expr;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
    * equal elements keep their order. NumPy's argsort.
    */
-  argSort(options?: ReduceOptions): Expr;
+  argSort(options?: OrderOptions): Expr;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
    */
-  topK(k: number, options?: ReduceOptions): Expr;
+  topK(k: number, options?: OrderOptions): Expr;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
    * the largest, and of equal elements the first one comes first.
    */
-  argTopK(k: number, options?: ReduceOptions): Expr;
+  argTopK(k: number, options?: OrderOptions): Expr;
   /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
-  cumSum(options?: ReduceOptions): Expr;
+  cumSum(options?: OrderOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
-  cumProd(options?: ReduceOptions): Expr;
+  cumProd(options?: OrderOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -343,7 +345,7 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
 }
 
 /** The operations of an expression. */
-export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions> {
+export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions, OrderOptions> {
   /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
   diag(k?: number): Expr;
   /** The diagonal k of a as a row, the main one for 0. */
@@ -549,6 +551,9 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
 /**
  * The operations as functions. Where either operand may be a number, one of them must be none. Those that tensors have as well return
  * a tensor where an operand is one.
+ *
+ * Random bits, uniform numbers, integers, masks and permutations are the same bits on every device. `normal`, `truncatedNormal` and
+ * `gumbel` are computed of the same bits and equal but for their last places.
  */
 export interface GpuOperations {
   /** -a. NumPy's negative. */
@@ -903,8 +908,8 @@ export interface GpuOperations {
   clamp(a: Expr, low: Operand, high: Operand): Expr;
   clamp(a: Tensor, low: TensorOperand, high: TensorOperand): Tensor;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
-  matmul(a: Expr, b: Expr): Expr;
-  matmul(a: Tensor, b: Tensor): Tensor;
+  matmul(a: Expr, b: Exclude<Operand, number>): Expr;
+  matmul(a: Tensor, b: Exclude<TensorOperand, number>): Tensor;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
    * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
@@ -989,39 +994,39 @@ export interface GpuOperations {
    */
   argMin(a: Expr, options?: ReduceOptions): Expr;
   argMin(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The sum of the diagonal. */
-  trace(a: Expr, options?: ReduceOptions): Expr;
-  trace(a: Tensor, options?: TensorReduceOptions): Tensor;
+  /** The sum of the diagonal, of a tensor only where it has two dimensions. */
+  trace(a: Expr): Expr;
+  trace(a: Tensor): Tensor;
   /**
    * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
    * order.
    */
-  sort(a: Expr, options?: ReduceOptions): Expr;
-  sort(a: Tensor, options?: TensorReduceOptions): Tensor;
+  sort(a: Expr, options?: OrderOptions): Expr;
+  sort(a: Tensor, options?: TensorOrderOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
    * equal elements keep their order. NumPy's argsort.
    */
-  argSort(a: Expr, options?: ReduceOptions): Expr;
-  argSort(a: Tensor, options?: TensorReduceOptions): Tensor;
+  argSort(a: Expr, options?: OrderOptions): Expr;
+  argSort(a: Tensor, options?: TensorOrderOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
    */
-  topK(a: Expr, k: number, options?: ReduceOptions): Expr;
-  topK(a: Tensor, k: number, options?: TensorReduceOptions): Tensor;
+  topK(a: Expr, k: number, options?: OrderOptions): Expr;
+  topK(a: Tensor, k: number, options?: TensorOrderOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
    * the largest, and of equal elements the first one comes first.
    */
-  argTopK(a: Expr, k: number, options?: ReduceOptions): Expr;
-  argTopK(a: Tensor, k: number, options?: TensorReduceOptions): Tensor;
+  argTopK(a: Expr, k: number, options?: OrderOptions): Expr;
+  argTopK(a: Tensor, k: number, options?: TensorOrderOptions): Tensor;
   /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
-  cumSum(a: Expr, options?: ReduceOptions): Expr;
-  cumSum(a: Tensor, options?: TensorReduceOptions): Tensor;
+  cumSum(a: Expr, options?: OrderOptions): Expr;
+  cumSum(a: Tensor, options?: TensorOrderOptions): Tensor;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
-  cumProd(a: Expr, options?: ReduceOptions): Expr;
-  cumProd(a: Tensor, options?: TensorReduceOptions): Tensor;
+  cumProd(a: Expr, options?: OrderOptions): Expr;
+  cumProd(a: Tensor, options?: TensorOrderOptions): Tensor;
   /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
   arange(start: number, stop?: number, step?: number, options?: { dtype?: DType }): Expr;
   /** a row of count numbers at equal distances, from start to stop, which are exact. */

@@ -19,15 +19,20 @@ export interface TensorSpreadOptions extends TensorReduceOptions {
   readonly ddof?: number;
 }
 
-/** What a softmax or a sort runs along: the last dimension by default; a softmax with null over everything. */
+/** What a softmax runs along: the last dimension by default; null over everything. */
 export interface TensorNormaliseOptions {
   readonly axis?: number | null;
+}
+
+/** What a sort or a running sum runs along: the last dimension by default. */
+export interface TensorOrderOptions {
+  readonly axis?: number;
 }
 
 /** What a dimension is cut to: [from, to] without to, either of which may be left out or count from the end; one element, of which the dimension is gone; or nothing, for all. */
 export type TensorRange = readonly [from?: number | null, to?: number | null] | number | null | undefined;
 
-export interface Tensor extends ElementOperations<Tensor, TensorOperand, TensorReduceOptions, TensorNormaliseOptions, TensorSpreadOptions> {}
+export interface Tensor extends ElementOperations<Tensor, TensorOperand, TensorReduceOptions, TensorNormaliseOptions, TensorSpreadOptions, TensorOrderOptions> {}
 
 /**
  * An array of up to 16 dimensions and 2^31-1 elements: an expression with a shape, in NumPy's grammar. Nothing runs before it is

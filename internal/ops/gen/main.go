@@ -141,7 +141,7 @@ func places(text string) string {
 	return fmt.Sprintf("%q", strings.NewReplacer("X", "$0", "Y", "$1", "Z", "$2").Replace(text))
 }
 
-var matrixTypes = regexp.MustCompile(`: Expr\b|\b(Operand|(Reduce|Normalise|Spread)Options)\b`)
+var matrixTypes = regexp.MustCompile(`: Expr\b|\b(Operand|(Reduce|Normalise|Spread|Order)Options)\b`)
 
 // tensors are the parameters of a function in JavaScript for tensors.
 func tensors(params string) string {

@@ -45,7 +45,7 @@ var faces = map[ops.Class]face{
 	},
 	ops.Order: {
 		Params: "a Operand[T]", Receiver: "a", Make: "sortNode",
-		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "order",
+		First: "a: Expr", Others: "options?: OrderOptions", Maker: "order",
 	},
 	ops.Product: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
@@ -94,7 +94,7 @@ var numbered = map[string]face{
 // topmost is the face of what takes so many elements.
 var topmost = face{
 	Params: "a Operand[T], k int", Receiver: "a", Rest: "k int", Make: "sortNode",
-	First: "a: Expr", Others: "k: number, options?: ReduceOptions", Maker: "topmost", Help: "(A,\u00a0k)",
+	First: "a: Expr", Others: "k: number, options?: OrderOptions", Maker: "topmost", Help: "(A,\u00a0k)",
 }
 
 // names leaves the types out of parameters.
@@ -108,7 +108,7 @@ func jsparams(params string) string {
 		switch {
 		case strings.HasSuffix(param, "SpreadOptions"):
 			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
-		case strings.HasSuffix(param, "ReduceOptions"), strings.HasSuffix(param, "NormaliseOptions"):
+		case strings.HasSuffix(param, "Options"):
 			list[i] = "@param {{axis?: unknown}} [" + name + "]"
 		default:
 			list[i] = "@param {unknown} " + name
@@ -136,9 +136,20 @@ func (r row) Reference() string {
 	return operand.ReplaceAllString(r.Go, "$0[i]")
 }
 
+// Typed are the parameters of the method in JavaScript, as in a declaration.
+func (r row) Typed() string {
+	switch {
+	case r.Alone: // its options are an error
+		return ""
+	case r.Class == ops.Product:
+		return strings.Replace(r.Others, "Expr", "Exclude<Operand, number>", 1)
+	}
+	return r.Others
+}
+
 // Declared are the parameters of the function in JavaScript, as in a declaration.
 func (r row) Declared() string {
-	return strings.TrimSuffix(strings.TrimPrefix(r.First+", "+r.Others, ", "), ", ")
+	return strings.TrimSuffix(strings.TrimPrefix(r.First+", "+r.Typed(), ", "), ", ")
 }
 
 // Called are the parameters in Go.
@@ -178,7 +189,7 @@ func (r row) ScriptDoc() string {
 	if r.Class == ops.Reduction {
 		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
 		if r.Alone {
-			doc = "The " + r.Doc
+			doc = "The " + r.Doc + ", of a tensor only where it has two dimensions"
 		}
 	}
 	doc = r.sentence(doc)
