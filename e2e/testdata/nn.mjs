@@ -218,6 +218,9 @@ export const tests = {
       const l = column(i % cols), step = 8 * Math.sqrt(average(l.map((w) => (w - average(l)) ** 2))) / 256;
       check(Math.abs(v - x[i]) <= step / 2 * 1.01, `element ${i} is ${v}, was ${x[i]}`);
     });
+    const numbers = gpu.nn.quantise(gpu.arange(2)); // of no matrix
+    same(await numbers.dequantise().read(), [0, 1], 'numbers', 1e-6);
+    numbers.close();
     q.close();
     eight.close();
     check(q.lower.closed && eight.levels.closed, 'closed');

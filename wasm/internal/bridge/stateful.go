@@ -67,8 +67,9 @@ func (b *Bridge) layer(a []uint32) {
 	page.Check(f)
 }
 
+// value is an expression, on the page's device where it has no matrices.
 func (c *training) value(i int) *nn.Expr {
-	return typed[float32](c.b.program.value(c.values[i]), matrix.Float32)
+	return typed[float32](c.b.program.value(c.values[i]).On(c.b.dev), matrix.Float32)
 }
 
 func (c *training) number(i int) float32 { return math.Float32frombits(c.n[i]) }
