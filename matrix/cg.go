@@ -37,8 +37,8 @@ type CGResult struct {
 //	result, err := matrix.ConjugateGradients(ctx, x, b, func(y, p *matrix.Dense[float32]) error { return y.Mul(a, p) })
 //
 // It stops at the tolerance. After the most iterations, and where x, b or products have NaN, it is [ErrConvergence], and [ErrNotPosDef]
-// where a product shows that a is not positive definite; x is the last approximation then. Errors of multiply and of the context end it. The method is that of Hestenes
-// and Stiefel (1952), with a preconditioner; all numbers stay on the device but for the residual.
+// where a product shows that a is not positive definite; x is the last approximation then. Errors of multiply and of the context end it.
+// The method is that of Hestenes and Stiefel (1952), with a preconditioner; all numbers stay on the device but for the residual.
 func ConjugateGradients[T Elem](ctx context.Context, x *Dense[T], b Operand[T], multiply func(y, p *Dense[T]) error, options ...CGOptions[T]) (CGResult, error) {
 	const op = "ConjugateGradients"
 	o, err := chosen(op, options)

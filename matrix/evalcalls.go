@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -56,9 +57,9 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	case arity == 0:
 		return firstFailed(args, e.fail(at, ErrName, strconv.Quote(name), e.meantFunction(lower)))
 	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
-		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", counted(-arity, "argument", "arguments"), alongAxes(lower)))
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes 1 or ", fault.Count(-arity, "argument"), alongAxes(lower)))
 	case arity > 0 && len(args) != arity:
-		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", counted(arity, "argument", "arguments"), alongAxes(lower)))
+		return firstFailed(args, e.fail(at, ErrSyntax, name, " takes ", fault.Count(arity, "argument"), alongAxes(lower)))
 	}
 	typed := args
 	if lower == "where" && (!isNumber(args[1]) || !isNumber(args[2])) {

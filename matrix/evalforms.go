@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -47,7 +48,7 @@ func (e *evaluator) form(at int, name string, f textForm, args []*node) *node {
 		return failed
 	}
 	if len(args) != f.operands+f.numbers {
-		return e.fail(at, ErrSyntax, name, " takes ", counted(f.operands+f.numbers, "argument", "arguments"))
+		return e.fail(at, ErrSyntax, name, " takes ", fault.Count(f.operands+f.numbers, "argument"))
 	}
 	numbers := make([]int, f.numbers)
 	for i, a := range args[f.operands:] {

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -19,7 +20,7 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 		return e.fail(at, ErrSyntax, name, " takes 1 matrix or more")
 	}
 	if given < c.least || given > c.most {
-		return e.fail(at, ErrSyntax, name, " takes ", counted(operands, "matrix", "matrices"), " and ", numbersOf(c.least, c.most))
+		return e.fail(at, ErrSyntax, name, " takes ", fault.Count(operands, "operand"), " and ", numbersOf(c.least, c.most))
 	}
 	var numbers []float64
 	for i, a := range args {
@@ -45,16 +46,9 @@ func (e *evaluator) shaped(at int, name string, number int, args []*node) *node 
 	return n
 }
 
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return itoa(n) + " " + many
-}
-
 func numbersOf(least, most int) string {
 	if least == most {
-		return counted(most, "number", "numbers")
+		return fault.Count(most, "number")
 	}
-	return itoa(least) + " to " + counted(most, "number", "numbers")
+	return itoa(least) + " to " + fault.Count(most, "number")
 }

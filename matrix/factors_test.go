@@ -350,11 +350,11 @@ func BenchmarkFactors(b *testing.B) {
 		most int
 	}{
 		{"lu", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.UpperLU(a) }, 2048},
-		{"solve", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Solve(a, a) }, 1024},
+		{"solve", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Solve(a, a) }, 2048},
 		{"cholesky", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.CholeskyFactor(a) }, 2048},
 		{"qr", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.RFactor(a) }, 2048},
-		{"eigen", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Eigenvectors(a) }, 1024},
-		{"svd", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.SingularValues(a) }, 1024},
+		{"eigen", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.Eigenvectors(a) }, 2048},
+		{"svd", func(a matrix.Operand[float32]) *matrix.Expr[float32] { return matrix.SingularValues(a) }, 2048},
 	} {
 		for n := 64; n <= r.most; n *= 2 {
 			b.Run(fmt.Sprintf("%s/%d", r.name, n), func(b *testing.B) {

@@ -209,7 +209,7 @@ func (s *shaping) addTo() *node { return s.onRegion(s.sum) }
 
 func (s *shaping) sum(a, b *node) *node { return s.apply(fuse.OpAdd, a, b) }
 
-// onRegion replaces the elements of a where the second operand is to be, from a row and a column on.
+// onRegion returns the first operand with f of both in the rows and columns that the second one covers, from a row and a column on.
 func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 	a, b, row, col := s.args[0], s.args[1], s.whole(0, 0), s.whole(1, 0)
 	switch {
@@ -230,7 +230,7 @@ func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 	return s.where(inside, f(a, s.elements(b, s.plus(i, -row), s.plus(j, -col))), a)
 }
 
-// onDiag replaces the elements of a diagonal, of a and of the second operand.
+// onDiag returns the first operand with f of both on a diagonal, for which the second one has the elements.
 func (s *shaping) onDiag(f func(a, d *node) *node) *node {
 	a, d, k := s.args[0], s.args[1], s.whole(0, 0)
 	count := max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0)

@@ -101,16 +101,16 @@ func notSolved(op string, a fault.Shape, err error) error {
 func finite[T Elem](list []T) bool {
 	switch list := any(list).(type) {
 	case []float32:
-		return !slices.ContainsFunc(list, func(v float32) bool { return endless(float64(v)) })
+		return !slices.ContainsFunc(list, func(v float32) bool { return notFinite(float64(v)) })
 	case []Any:
-		return !slices.ContainsFunc(list, func(v Any) bool { return endless(float64(v)) })
+		return !slices.ContainsFunc(list, func(v Any) bool { return notFinite(float64(v)) })
 	case []complex64:
-		return !slices.ContainsFunc(list, func(v complex64) bool { return endless(float64(real(v))) || endless(float64(imag(v))) })
+		return !slices.ContainsFunc(list, func(v complex64) bool { return notFinite(float64(real(v))) || notFinite(float64(imag(v))) })
 	case []Half:
-		return !slices.ContainsFunc(list, func(v Half) bool { return endless(float64(v.Float32())) })
+		return !slices.ContainsFunc(list, func(v Half) bool { return notFinite(float64(v.Float32())) })
 	}
 	return false
 }
 
-// endless reports whether a number is infinite or NaN.
-func endless(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+// notFinite reports whether a number is infinite or NaN.
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }

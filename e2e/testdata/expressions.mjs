@@ -51,6 +51,9 @@ export const tests = {
     const singular = gpu.matrix(2, 2, [1, 2, 2, 4]);
     await fails('ErrSingular', 'a singular system', () => singular.solve(gpu.ones(2, 1)).add(1).read());
     await fails('ErrSingular', 'one number of an inverse', () => singular.inv().sum().value());
+    const gone = gpu.matrix(2, 2, [1, 2, 2, 4]), pending = gone.inv().read(); // what was read before its operand was closed is no error of that
+    gone.close();
+    check(await pending.then((/** @type {any} */ v) => !v.every(Number.isFinite), (/** @type {any} */ e) => e.code === 'ErrSingular'), 'an inverse of a closed matrix');
     await fails('ErrSingular', 'a row of an inverse', () => singular.inv().row(0).read());
     await fails('ErrSingular', 'the reshaped inverse', () => singular.inv().reshape(1, 4).add(1).read());
     await fails('ErrNotPosDef', 'a semidefinite factor', () => singular.cholesky().read());

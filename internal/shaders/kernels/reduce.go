@@ -18,8 +18,8 @@ const (
 	hardwareBusy = 1 << 16
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
-	fewRows      = 1 << 12               // that a software adapter folds in less time than a second pass takes,
-	fewVectors   = 1 << 14               // if they have no more vectors
+	fewRows      = 1 << 12               // rows of a column that a software adapter folds in one pass, since a second pass would take longer
+	fewVectors   = 1 << 14               // vectors that such a matrix has at most
 	manyVectors  = 64                    // of a row, that an invocation of a software adapter takes four of
 )
 

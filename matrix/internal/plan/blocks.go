@@ -103,7 +103,7 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 	return p.sharesBelow(visit{n, transposed, aligned}, dst, map[visit]bool{})
 }
 
-// visit is a node as shares comes to it.
+// visit is one state of the search of shares: a node, whether it is read transposed, and whether its parts lie where the result's do.
 type visit struct {
 	n                   *expr.Node
 	transposed, aligned bool

@@ -5,6 +5,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -55,12 +56,21 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 		err := mem.Read(ctx, transfer)
 		for i, s := range of {
 			if err == nil {
-				err = s.expr.Solved(ctx, results[i])
+				err = unsolved(s.expr.Solved(ctx, results[i]))
 			}
 			_ = results[i].Close()
 		}
 		return nil, err
 	})
+}
+
+// unsolved is an error that says that there is no solution. Others, as of operands that the page has closed or changed since, leave the
+// values what they are: they were read.
+func unsolved(err error) error {
+	if errors.Is(err, matrix.ErrSingular) || errors.Is(err, matrix.ErrNotPosDef) {
+		return err
+	}
+	return nil
 }
 
 // systems are an expression in which systems are solved, and what it was evaluated to.
