@@ -35,8 +35,10 @@ import (
 // Driver finds adapters of one kind of platform interface.
 type Driver struct {
 	Name string // for users: "cogent", "browser", "cpu"
-	// Adapters lists what there is, best first. None is no error.
+	// Adapters lists what there is, best first, and each processor once, by the best of its backends. None is no error.
 	Adapters func(ctx context.Context) ([]Adapter, error)
+	// OfBackend lists the adapters of one backend. A driver without it has the backends that Adapters shows.
+	OfBackend func(ctx context.Context, backend string) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
 	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
 	Adopt func(ctx context.Context, handle any) (Device, error)

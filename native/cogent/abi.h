@@ -9,22 +9,7 @@
 #ifndef SUBLET_COGENT_ABI_H
 #define SUBLET_COGENT_ABI_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef struct WGPUInstanceImpl *WGPUInstance;
-typedef struct WGPUAdapterImpl *WGPUAdapter;
-typedef struct WGPUDeviceImpl *WGPUDevice;
-typedef struct WGPUQueueImpl *WGPUQueue;
-typedef struct WGPUBufferImpl *WGPUBuffer;
-typedef struct WGPUBindGroupImpl *WGPUBindGroup;
-typedef struct WGPUBindGroupLayoutImpl *WGPUBindGroupLayout;
-typedef struct WGPUPipelineLayoutImpl *WGPUPipelineLayout;
-typedef struct WGPUShaderModuleImpl *WGPUShaderModule;
-typedef struct WGPUComputePipelineImpl *WGPUComputePipeline;
-typedef struct WGPUCommandEncoderImpl *WGPUCommandEncoder;
-typedef struct WGPUComputePassEncoderImpl *WGPUComputePassEncoder;
-typedef struct WGPUCommandBufferImpl *WGPUCommandBuffer;
+#include "../core/binding.h"
 
 // Enumerations are 32 bits wide in the library.
 enum {

@@ -27,12 +27,12 @@ func open(ctx context.Context) (driver.Device, error) {
 }
 
 // openDevice opens a device for the time of a test.
-func openDevice(t testing.TB) *device {
+func openDevice(t testing.TB) driver.Device {
 	t.Helper()
 	d, err := open(context.Background())
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Close()) })
-	return d.(*device)
+	return d
 }
 
 func must(t testing.TB, err error) {

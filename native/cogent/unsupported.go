@@ -5,19 +5,9 @@
 package cogent
 
 import (
-	"context"
-
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/core"
 )
 
 // New returns a driver without adapters: this build has no cgo.
-func New() driver.Driver {
-	return driver.Driver{
-		Name:     "cogent",
-		Adapters: func(context.Context) ([]driver.Adapter, error) { return nil, nil },
-		Adopt: func(context.Context, any) (driver.Device, error) {
-			return nil, fault.Fail("cogent: Adopt", fault.ErrUnsupported, "built without cgo")
-		},
-	}
-}
+func New() driver.Driver { return core.New(core.Binding{Name: "cogent"}) }

@@ -169,7 +169,7 @@ func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (b
 		if place == OnHost {
 			break
 		}
-		ref, back := cogent.Raw(h)
+		ref, back := core.Raw(h)
 		t.Device, t.Handle = Device{WebGPU, 0}, uintptr(ref)
 		t.origin = lent{b, t.Handle}
 		return back, nil
@@ -192,6 +192,6 @@ func (t *Tensor) onDevice(op string, dev *gpu.Device) (b *buffer.Buffer, comesBa
 	if !ok || t.origin != any(dev) {
 		return nil, false, fail(op, gpu.ErrForeign, "not known to be of this device")
 	}
-	b, err = buffer.WrapDevice(dev, cogent.FromRaw(d, at(t.Handle)), nil)
+	b, err = buffer.WrapDevice(dev, core.FromRaw(d, at(t.Handle)), nil)
 	return b, false, err
 }

@@ -14,64 +14,63 @@ enum { OP_WRITE = 1, OP_COPY, OP_CLEAR, OP_BIND, OP_UNBIND, OP_DISPATCH }; // dr
 
 static uint64_t u64(uint32_t const *w) { return w[0] | (uint64_t)w[1] << 32; }
 
-static void end_pass(cog_device *d) {
+static void end_pass(core_device *d) {
 	if (d->pass) {
-		wgpuComputePassEncoderEnd(d->pass);
-		wgpuComputePassEncoderRelease(d->pass);
+		d->calls->end_pass(d->pass);
 		d->pass = NULL;
 	}
-	for (uint32_t i = 0; i < d->ndead; i++) wgpuBindGroupRelease(d->dead[i]);
+	for (uint32_t i = 0; i < d->ndead; i++) d->calls->drop_group(d->dead[i]);
 	d->ndead = 0;
 }
 
 // end_segment submits what has been recorded, or drops it if there was an error.
-static void end_segment(cog_device *d, cog_error *error) {
+static void end_segment(core_device *d, core_error *error) {
 	if (!d->encoder) return;
 	end_pass(d);
 	for (uint32_t i = 0; i < d->nwatched; i++)
-		if (cog_is_mapped(d, d->watched[i])) cog_fail(error, COG_MAPPED, "");
+		if (core_is_mapped(d, d->watched[i])) core_fail(error, CORE_MAPPED, "");
 	d->nwatched = 0;
-	cog_submit_encoder(d, d->encoder, error);
+	core_submit_encoder(d, d->encoder, error);
 	d->encoder = NULL;
 }
 
-static void begin_segment(cog_device *d) {
+static void begin_segment(core_device *d) {
 	if (d->encoder) return;
-	d->encoder = wgpuDeviceCreateCommandEncoder(d->device, &(WGPUCommandEncoderDescriptor){.label = "sublet batch"});
+	d->encoder = d->calls->create_encoder(d->device, "sublet batch");
 	d->serial++;
 }
 
-static void begin_pass(cog_device *d) {
+static void begin_pass(core_device *d) {
 	if (d->pass) return;
 	begin_segment(d);
-	d->pass = wgpuCommandEncoderBeginComputePass(d->encoder, &(WGPUComputePassDescriptor){.label = "sublet kernels"});
+	d->pass = d->calls->begin_pass(d->encoder, "sublet kernels");
 	d->kernel = d->set = 0;
 }
 
 // use notes that the segment uses a buffer.
-static WGPUBuffer use(cog_device *d, uint32_t id, cog_error *error) {
-	cog_buffer *b = &d->buffers[id];
+static WGPUBuffer use(core_device *d, uint32_t id, core_error *error) {
+	core_buffer *b = &d->buffers[id];
 	if (b->stamp == d->serial) return b->ref;
 	b->stamp = d->serial;
-	if (b->watched && cog_grow((void **)&d->watched, &d->capwatched, d->nwatched, sizeof *d->watched, error))
+	if (b->watched && core_grow((void **)&d->watched, &d->capwatched, d->nwatched, sizeof *d->watched, error))
 		d->watched[d->nwatched++] = b->ref;
 	return b->ref;
 }
 
 // write hands memory to the queue in pieces. wgpu-native keeps a copy of each until it has been submitted and executed.
-static void write(cog_device *d, WGPUBuffer b, uint64_t offset, char const *bytes, uint64_t size, cog_error *error) {
+static void write(core_device *d, WGPUBuffer b, uint64_t offset, char const *bytes, uint64_t size, core_error *error) {
 	while (size > 0 && !error->type) {
-		uint64_t n = size < COG_BACKLOG ? size : COG_BACKLOG;
-		wgpuQueueWriteBuffer(d->queue, b, offset, bytes, n);
-		cog_backlog(d, n + COG_WRITE);
+		uint64_t n = size < CORE_BACKLOG ? size : CORE_BACKLOG;
+		d->calls->write(d->queue, b, offset, bytes, n);
+		core_backlog(d, n + CORE_WRITE);
 		offset += n;
 		bytes += n;
 		size -= n;
 	}
 }
 
-static void op_write(cog_device *d, uint32_t const *w, cog_data const *data, cog_error *error) {
-	cog_buffer *b = &d->buffers[w[0]];
+static void op_write(core_device *d, uint32_t const *w, core_data const *data, core_error *error) {
+	core_buffer *b = &d->buffers[w[0]];
 	if (d->encoder && b->stamp == d->serial) end_segment(d, error);
 	if (error->type || !data[w[3]].size) return;
 	char const *bytes = (char const *)data[w[3]].bytes;
@@ -81,100 +80,92 @@ static void op_write(cog_device *d, uint32_t const *w, cog_data const *data, cog
 	memcpy(last, bytes + size - rest, rest);
 	if (rest) write(d, b->ref, offset + size - rest, last, sizeof last, error);
 	b->written = d->submission;
-	cog_check(d, error);
+	core_check(d, error);
 }
 
-static void op_copy(cog_device *d, uint32_t const *w, cog_error *error) {
+static void op_copy(core_device *d, uint32_t const *w, core_error *error) {
 	uint64_t size = u64(w + 6);
 	if (!size) return;
 	end_pass(d);
 	begin_segment(d);
 	WGPUBuffer dst = use(d, w[0], error), src = use(d, w[3], error);
-	wgpuCommandEncoderCopyBufferToBuffer(d->encoder, src, u64(w + 4), dst, u64(w + 1), size);
+	d->calls->copy(d->encoder, src, u64(w + 4), dst, u64(w + 1), size);
 }
 
-static void op_clear(cog_device *d, uint32_t const *w, cog_error *error) {
+static void op_clear(core_device *d, uint32_t const *w, core_error *error) {
 	uint64_t size = u64(w + 3);
 	if (!size) return; // to clear nothing is fatal
 	end_pass(d);
 	begin_segment(d);
-	wgpuCommandEncoderClearBuffer(d->encoder, use(d, w[0], error), u64(w + 1), size);
+	d->calls->clear(d->encoder, use(d, w[0], error), u64(w + 1), size);
 }
 
-void cog_set_free(cog_set *s) {
-	if (s->group) wgpuBindGroupRelease(s->group);
+void core_set_free(core_device *d, core_set *s) {
+	if (s->group) d->calls->drop_group(s->group);
 	free(s->entries);
-	*s = (cog_set){0};
+	*s = (core_set){0};
 }
 
 // make_group makes the bind group of a set, again if the parameter buffer has changed.
-static void make_group(cog_device *d, cog_set *s, cog_error *error) {
-	WGPUBindGroupEntry entries[COG_BINDINGS];
-	WGPUBindGroupDescriptor descriptor = {.label = "sublet", .layout = s->layout->group, .entries = entries};
+static void make_group(core_device *d, core_set *s, core_error *error) {
+	core_bound entries[CORE_BINDINGS];
+	size_t n = 0;
 
-	for (; descriptor.entryCount < s->layout->storage; descriptor.entryCount++) {
-		size_t i = descriptor.entryCount;
-		cog_entry *e = &s->entries[i];
-		entries[i] = (WGPUBindGroupEntry){
-			.binding = s->layout->slots[i],
-			.buffer = d->buffers[e->buffer].ref,
-			.offset = e->offset,
-			.size = e->size,
-		};
+	for (; n < s->layout->storage; n++) {
+		core_entry *e = &s->entries[n];
+		entries[n] = (core_bound){s->layout->slots[n], d->buffers[e->buffer].ref, e->offset, e->size};
 	}
-	if (s->layout->params)
-		entries[descriptor.entryCount++] = (WGPUBindGroupEntry){
-			.binding = s->layout->params_slot, .buffer = d->params, .size = COG_WINDOW};
-	WGPUBindGroup group = wgpuDeviceCreateBindGroup(d->device, &descriptor);
-	cog_check(d, error);
+	if (s->layout->params) entries[n++] = (core_bound){s->layout->params_slot, d->params, 0, CORE_WINDOW};
+	WGPUBindGroup group = d->calls->create_group(d->device, s->layout->group, n, entries);
+	core_check(d, error);
 	if (error->type) {
-		wgpuBindGroupRelease(group);
+		if (group) d->calls->drop_group(group);
 		return;
 	}
-	if (s->group) wgpuBindGroupRelease(s->group);
+	if (s->group) d->calls->drop_group(s->group);
 	s->group = group;
 	s->generation = d->generation;
 }
 
 // op_bind notes a set even after an error, as driver.Objects has noted it. Its group is then made when it is used.
-static void op_bind(cog_device *d, uint32_t const *w, cog_error *error) {
-	cog_error trouble = {0};
-	cog_set s = {.layout = cog_layout_of(d, u64(w + 1), &trouble)};
+static void op_bind(core_device *d, uint32_t const *w, core_error *error) {
+	core_error trouble = {0};
+	core_set s = {.layout = core_layout_of(d, u64(w + 1), &trouble)};
 
-	if (s.layout && cog_grow((void **)&d->sets, &d->nsets, w[0], sizeof *d->sets, &trouble) &&
+	if (s.layout && core_grow((void **)&d->sets, &d->nsets, w[0], sizeof *d->sets, &trouble) &&
 		!(s.entries = calloc(s.layout->storage + 1, sizeof *s.entries)))
-		cog_fail(&trouble, COG_MEMORY, "out of host memory");
+		core_fail(&trouble, CORE_MEMORY, "out of host memory");
 	if (trouble.type) {
-		cog_fail(error, trouble.type, trouble.message);
+		core_fail(error, trouble.type, trouble.message);
 		free(trouble.message);
 		return;
 	}
 	for (uint32_t i = 0; i < s.layout->storage; i++) {
 		uint32_t const *e = w + 3 + 5 * i;
-		s.entries[i] = (cog_entry){e[0], u64(e + 1), u64(e + 3)};
+		s.entries[i] = (core_entry){e[0], u64(e + 1), u64(e + 3)};
 	}
 	if (!error->type) make_group(d, &s, error);
 	d->sets[w[0]] = s;
 }
 
-static void op_unbind(cog_device *d, uint32_t const *w, cog_error *error) {
+static void op_unbind(core_device *d, uint32_t const *w, core_error *error) {
 	if (w[0] >= d->nsets) return;
-	cog_set *s = &d->sets[w[0]];
+	core_set *s = &d->sets[w[0]];
 	if (d->pass && s->group && s->stamp == d->serial) {
-		if (!cog_grow((void **)&d->dead, &d->capdead, d->ndead, sizeof *d->dead, error)) end_pass(d);
+		if (!core_grow((void **)&d->dead, &d->capdead, d->ndead, sizeof *d->dead, error)) end_pass(d);
 		else {
 			d->dead[d->ndead++] = s->group;
 			s->group = NULL;
 		}
 	}
-	cog_set_free(s);
+	core_set_free(d, s);
 	if (d->set == w[0]) d->set = 0;
 }
 
-static void op_dispatch(cog_device *d, uint32_t const *w, cog_error *error) {
-	cog_set *s = w[1] < d->nsets ? &d->sets[w[1]] : NULL;
+static void op_dispatch(core_device *d, uint32_t const *w, core_error *error) {
+	core_set *s = w[1] < d->nsets ? &d->sets[w[1]] : NULL;
 	if (!s || !s->layout || w[0] >= d->nkernels || !d->kernels[w[0]].pipeline) {
-		cog_fail(error, WGPUErrorType_Validation, "a binding set or kernel that could not be made");
+		core_fail(error, CORE_INVALID, "a binding set or kernel that could not be made");
 		return;
 	}
 	if (!w[2] || !w[3] || !w[4]) return;
@@ -185,35 +176,35 @@ static void op_dispatch(cog_device *d, uint32_t const *w, cog_error *error) {
 		s->stamp = d->serial;
 		for (uint32_t i = 0; i < s->layout->storage; i++) use(d, s->entries[i].buffer, error);
 	}
-	cog_kernel *k = &d->kernels[w[0]];
+	core_kernel *k = &d->kernels[w[0]];
 	if (d->kernel != w[0]) {
-		wgpuComputePassEncoderSetPipeline(d->pass, k->pipeline);
-		if (k->guarded) wgpuComputePassEncoderSetBindGroup(d->pass, 1, d->guard_group, 0, NULL);
+		d->calls->set_pipeline(d->pass, k->pipeline);
+		if (k->guarded) d->calls->set_group(d->pass, 1, d->guard_group, 0, NULL);
 		d->guarded |= k->guarded;
 	}
 	if (d->set != w[1] || (s->layout->params && d->offset != w[5]))
-		wgpuComputePassEncoderSetBindGroup(d->pass, 0, s->group, s->layout->params, &w[5]);
+		d->calls->set_group(d->pass, 0, s->group, s->layout->params, &w[5]);
 	d->kernel = w[0];
 	d->set = w[1];
 	d->offset = w[5];
-	wgpuComputePassEncoderDispatchWorkgroups(d->pass, w[2], w[3], w[4]);
+	d->calls->dispatch(d->pass, w[2], w[3], w[4]);
 }
 
 // grow_params makes room for n bytes of parameter blocks. A kernel sees a window of fixed size from its block on, so the
 // buffer reaches that much further than the last block.
-static void grow_params(cog_device *d, size_t n, cog_error *error) {
-	if (d->params && d->params_size >= n + COG_WINDOW) return;
-	uint64_t size = d->params_size ? d->params_size : COG_PARAMS;
-	while (size < n + COG_WINDOW) size *= 2;
+static void grow_params(core_device *d, size_t n, core_error *error) {
+	if (d->params && d->params_size >= n + CORE_WINDOW) return;
+	uint64_t size = d->params_size ? d->params_size : CORE_PARAMS;
+	while (size < n + CORE_WINDOW) size *= 2;
 	char *shown = realloc(d->shown, size);
 	if (!shown) {
-		cog_fail(error, COG_MEMORY, "out of host memory");
+		core_fail(error, CORE_MEMORY, "out of host memory");
 		return;
 	}
 	d->shown = shown;
-	WGPUBuffer b = cog_create_buffer(d, size, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, error);
+	WGPUBuffer b = core_create_buffer(d, size, CORE_UNIFORM | CORE_COPY_DST, error);
 	if (error->type) return;
-	if (d->params) wgpuBufferRelease(d->params);
+	if (d->params) d->calls->drop_buffer(d->params);
 	d->params = b;
 	d->params_size = size;
 	d->nshown = 0;
@@ -222,7 +213,7 @@ static void grow_params(cog_device *d, size_t n, cog_error *error) {
 
 // set_params uploads the parameter blocks of a list, as far as the buffer does not hold them already: programs repeat
 // themselves, and a write costs as much as several dispatches.
-static void set_params(cog_device *d, char const *params, size_t n, cog_error *error) {
+static void set_params(core_device *d, char const *params, size_t n, core_error *error) {
 	grow_params(d, n, error);
 	if (error->type) return;
 	size_t same = 0, known = n < d->nshown ? n : d->nshown;
@@ -230,16 +221,16 @@ static void set_params(cog_device *d, char const *params, size_t n, cog_error *e
 	if (same == n) return;
 	if (d->nshown > same) d->nshown = same;
 	write(d, d->params, same, params + same, n - same, error);
-	cog_check(d, error);
+	core_check(d, error);
 	if (error->type) return;
 	memcpy(d->shown + same, params + same, n - same);
 	d->nshown = n;
 }
 
-// cog_submit reports whether the list has run a guarded kernel.
-bool cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
-	cog_error *error) {
-	cog_error *outer = cog_enter(d, error);
+// core_submit reports whether the list has run a guarded kernel.
+bool core_submit(core_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, core_data const *data,
+	core_error *error) {
+	core_error *outer = core_enter(d, error);
 	d->guarded = false;
 	set_params(d, params, nparams, error);
 	for (uint32_t const *w = words, *end = words + n; w < end; w += *w >> 8) {
@@ -256,6 +247,6 @@ bool cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *para
 		}
 	}
 	end_segment(d, error);
-	cog_leave(d, error, outer);
+	core_leave(d, error, outer);
 	return d->guarded;
 }

@@ -2,9 +2,9 @@
 
 //go:build cgo && !js
 
-package cogent
+package core
 
-// #include "cog.h"
+// #include "core.h"
 import "C"
 
 import (
@@ -23,7 +23,7 @@ import (
 func (d *device) Submit(list *driver.CommandList) error {
 	const op = "Submit"
 	if list == nil {
-		return fail(op, fault.ErrInvalid, "no list")
+		return d.fail(op, fault.ErrInvalid, "no list")
 	}
 	lock := d.lock
 	if d.blocks && submits(list) {
@@ -35,7 +35,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	defer d.mu.Unlock()
 	for i := range list.Data {
 		if list.Data[i].Foreign != nil {
-			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
+			return d.fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
 	if err := d.guard.told(); err != nil {
@@ -50,45 +50,45 @@ func (d *device) Submit(list *driver.CommandList) error {
 	// C sees the writes' memory as addresses of bytes that are pinned meanwhile.
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
-	writes := make([]C.cog_data, len(list.Data))
+	writes := make([]C.core_data, len(list.Data))
 	for i := range list.Data {
 		if size := list.Data[i].Size; size > 0 {
 			p := unsafe.SliceData(list.Data[i].Mem())
 			pinner.Pin(p)
-			writes[i] = C.cog_data{C.uintptr_t(uintptr(unsafe.Pointer(p))), C.uint64_t(size)}
+			writes[i] = C.core_data{C.uintptr_t(uintptr(unsafe.Pointer(p))), C.uint64_t(size)}
 		}
 	}
 	params := list.Params
 	for len(params)%4 != 0 {
 		params = append(slices.Clip(params), 0)
 	}
-	var e C.cog_error
-	if C.cog_submit(d.c,
+	var e C.core_error
+	if C.core_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
 		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e) {
 		d.guard.submitted(list.Number)
 	}
 	d.noticeLoss()
-	return take(op, &e, fault.ErrInvalid)
+	return d.take(op, &e, fault.ErrInvalid)
 }
 
 // Wait submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
+	if err := fault.Ended(ctx, d.lib.Name+": "+op); err != nil {
 		return err
 	}
 	if err := d.lockIdle(ctx, op); err != nil {
 		return err
 	}
-	C.cog_flush(d.c)
+	C.core_flush(d.c)
 	if d.guard.idle() {
 		return d.awaitQueue(ctx, op)
 	}
 	d.users.Add(1)
 	defer d.users.Add(-1)
 	d.mu.Unlock()
-	return d.fetch(ctx, op, C.cog_span{}, func([]byte) {})
+	return d.fetch(ctx, op, C.core_span{}, func([]byte) {})
 }
 
 // submits reports whether a list does more than to define and forget binding sets.
@@ -120,7 +120,7 @@ func (d *device) lockIdle(ctx context.Context, op string) error {
 		if err := d.lock(op); err != nil {
 			return err
 		}
-		n := uint64(C.cog_submissions(d.c))
+		n := uint64(C.core_submissions(d.c))
 		if !d.blocks || known && d.done == n {
 			return nil
 		}
@@ -142,22 +142,22 @@ var ended = func() context.Context {
 
 // freed unlocks the device. Then it submits what frees wait for, if that is much and would not block: otherwise a later call does.
 func (d *device) freed() {
-	much := bool(C.cog_backlogged(d.c))
+	much := bool(C.core_backlogged(d.c))
 	d.mu.Unlock()
 	if much && d.lockIdle(ended, "Free") == nil {
-		C.cog_flush(d.c)
+		C.core_flush(d.c)
 		d.mu.Unlock()
 	}
 }
 
 // awaitQueue unlocks the device and returns when what has been submitted is done.
 func (d *device) awaitQueue(ctx context.Context, op string) error {
-	var e C.cog_error
-	s := C.cog_queue_done(d.c, &e)
+	var e C.core_error
+	s := C.core_queue_done(d.c, &e)
 	d.users.Add(1)
 	defer d.users.Add(-1)
 	d.mu.Unlock()
-	if err := take(op, &e, fault.ErrInvalid); err != nil {
+	if err := d.take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
 	_, err := d.await(ctx, op, s)
@@ -166,34 +166,34 @@ func (d *device) awaitQueue(ctx context.Context, op string) error {
 
 // await polls until the signal is raised and returns its status. The signal is then gone, and likewise if the wait ends
 // early. Others may use the device meanwhile.
-func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status uint32, err error) {
-	defer C.cog_signal_free(s)
+func (d *device) await(ctx context.Context, op string, s *C.core_signal) (ok bool, err error) {
+	defer C.core_signal_free(s)
 	p := d.backoff()
 	for {
 		if err := d.alive(op); err != nil { // to poll a lost device is fatal
-			return 0, err
+			return false, err
 		}
 		if d.poll(ctx, s, &p) {
 			d.waited.Store(int64(p.spent))
-			return uint32(s.status), nil
+			return bool(s.ok), nil
 		}
 		if err := ctx.Err(); err != nil {
-			return 0, fail(op, err)
+			return false, d.fail(op, err)
 		}
 	}
 }
 
 // poll waits a little, unless the context has ended, and reports whether the signal is raised.
-func (d *device) poll(ctx context.Context, s *C.cog_signal, p *C.cog_backoff) bool {
+func (d *device) poll(ctx context.Context, s *C.core_signal, p *C.core_backoff) bool {
 	ended := ctx.Err() != nil
 	if !d.openGL && !ended {
-		return C.cog_wait(d.c, s, p) != 0
+		return C.core_wait(d.c, s, p) != 0
 	}
 	d.mu.Lock()
-	raised := C.cog_poll(d.c, s) != 0
+	raised := C.core_poll(d.c, s) != 0
 	d.mu.Unlock()
 	if !raised && !ended {
-		C.cog_pause(p)
+		C.core_pause(p)
 	}
 	return raised
 }
@@ -205,12 +205,12 @@ const (
 
 // backoff starts a wait. Who spins keeps a core from a device that is the CPU, so that there, after a longer wait, which may
 // well be followed by another one, sleep takes the place of the spin.
-func (d *device) backoff() C.cog_backoff {
+func (d *device) backoff() C.core_backoff {
 	switch {
 	case d.Info().Kind != driver.KindCPU:
-		return C.cog_backoff{spin: C.int64_t(longSpin)}
+		return C.core_backoff{spin: C.int64_t(longSpin)}
 	case d.waited.Load() > int64(2*shortSpin):
-		return C.cog_backoff{first: C.int64_t(shortSpin)}
+		return C.core_backoff{first: C.int64_t(shortSpin)}
 	}
-	return C.cog_backoff{spin: C.int64_t(shortSpin)}
+	return C.core_backoff{spin: C.int64_t(shortSpin)}
 }

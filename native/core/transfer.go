@@ -2,9 +2,9 @@
 
 //go:build cgo && !js
 
-package cogent
+package core
 
-// #include "cog.h"
+// #include "core.h"
 import "C"
 
 import (
@@ -36,7 +36,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	}
 	for ; count > 0; start += most * pitch {
 		n, part := min(most, count), min(size, end-start)
-		span := C.cog_span{
+		span := C.core_span{
 			buffer: C.uint32_t(t.Buffer), offset: C.uint64_t(start), size: C.uint64_t(part), pitch: C.uint64_t(pitch), count: C.uint64_t(n),
 		}
 		err := d.fetch(ctx, op, span, func(b []byte) {
@@ -65,7 +65,7 @@ func (d *device) beginRead(ctx context.Context, op string, t driver.Transfer) er
 		return err
 	}
 	if t.Host.Foreign != nil {
-		return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
+		return d.fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 	}
 	d.users.Add(1)
 	return nil
@@ -93,7 +93,7 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 }
 
 // fetch reads parts of a buffer and shows them to use one behind the other, unless what they hold may be wrong.
-func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
+func (d *device) fetch(ctx context.Context, op string, span C.core_span, use func([]byte)) error {
 	if err := d.lockIdle(ctx, op); err != nil {
 		return err
 	}
@@ -101,39 +101,39 @@ func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func
 		defer d.mu.Unlock()
 		return d.guard.refusal
 	}
-	var e C.cog_error
+	var e C.core_error
 	lists := d.guard.lists
 	size, guard := uint64(span.size*span.count), uint64(0)
 	if span.guard = C.bool(!d.guard.idle()); span.guard {
-		guard = C.COG_GUARD
+		guard = C.CORE_GUARD
 	}
 	staging := d.newStaging(size+guard, &e)
-	var s *C.cog_signal
+	var s *C.core_signal
 	if staging.ref != nil {
-		if s = C.cog_read(d.c, &span, staging.ref, &e); s == nil {
-			staging.release()
+		if s = C.core_read(d.c, &span, staging.ref, &e); s == nil {
+			d.drop(staging)
 		}
 	}
 	d.noticeLoss()
 	d.mu.Unlock()
-	if err := take(op, &e, fault.ErrInvalid); err != nil {
+	if err := d.take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
-	status, err := d.await(ctx, op, s)
-	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
-		err = fail(op, fault.ErrDeviceLost, "the staging buffer could not be mapped")
+	mapped, err := d.await(ctx, op, s)
+	if err == nil && !mapped {
+		err = d.fail(op, fault.ErrDeviceLost, "the staging buffer could not be mapped")
 	}
 	if err != nil {
-		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request
+		d.drop(staging) // to use it again would not be safe: the work may be done only now and fulfil a later request
 		return err
 	}
-	mem := unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size+guard))), size+guard)
+	mem := unsafe.Slice((*byte)(C.core_mapped(d.c, staging.ref, 0, C.uint64_t(size+guard))), size+guard)
 	if err = d.verify(lists, mem[size:]); err == nil {
 		use(mem[:size])
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	C.cog_unmap(d.c, staging.ref)
+	C.core_unmap(d.c, staging.ref)
 	d.staging.Put(staging, staging.size)
 	d.trimStaging(stagingKept)
 	return err
@@ -152,22 +152,22 @@ type staging struct {
 }
 
 // newStaging finds or makes a staging buffer of at least size bytes. It is called under the lock.
-func (d *device) newStaging(size uint64, e *C.cog_error) *staging {
+func (d *device) newStaging(size uint64, e *C.core_error) *staging {
 	size = max(minStaging, uint64(1)<<bits.Len64(size-1))
 	if s, ok := d.staging.Take(size).(*staging); ok {
 		return s
 	}
-	return &staging{C.cog_staging_new(d.c, C.uint64_t(size), e), size}
+	return &staging{C.core_staging_new(d.c, C.uint64_t(size), e), size}
 }
 
 // trimStaging releases staging buffers until those that are kept have at most limit bytes.
 func (d *device) trimStaging(limit uint64) {
 	for s := d.staging.Evict(limit); s != nil; s = d.staging.Evict(limit) {
-		s.(*staging).release()
+		d.drop(s.(*staging))
 	}
 }
 
-func (s *staging) release() { C.wgpuBufferRelease(s.ref) }
+func (d *device) drop(s *staging) { C.core_drop_buffer(d.lib.calls, s.ref) }
 
 // claim marks a buffer as one call's of Map. The buffer may be unmapped, freed or replaced while that call waits; it is
 // still that call's business as long as it bears its claim.
@@ -215,7 +215,7 @@ func (d *device) disclaim(c *claim) {
 	defer d.mu.Unlock()
 	if d.buffers[c.id] == c.buf && c.buf.claim == c {
 		c.buf.claim = nil
-		C.cog_unmap(d.c, c.buf.ref)
+		C.core_unmap(d.c, c.buf.ref)
 		_ = d.Objects.Unmap(c.id) // it was mapped: the claim says so
 	}
 }
@@ -228,8 +228,8 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 	if err := d.populate(ctx, op, c); err != nil {
 		return nil, err
 	}
-	for _, mode := range []C.uint32_t{C.WGPUMapMode_Read, C.WGPUMapMode_Write} {
-		if err := d.mapMode(ctx, op, c, mode, c.size); err != nil {
+	for _, write := range []bool{false, true} {
+		if err := d.mapMode(ctx, op, c, write, c.size); err != nil {
 			return nil, err
 		}
 	}
@@ -237,28 +237,28 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	p := C.cog_mapped(c.buf.ref, C.uint64_t(c.offset), C.uint64_t(c.size))
+	p := C.core_mapped(d.c, c.buf.ref, C.uint64_t(c.offset), C.uint64_t(c.size))
 	return unsafe.Slice((*byte)(p), c.size), nil
 }
 
 // mapMode maps the first size bytes of what is claimed, in place of what was mapped before.
-func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t, size uint64) error {
+func (d *device) mapMode(ctx context.Context, op string, c *claim, write bool, size uint64) error {
 	if err := d.lockClaimed(ctx, op, c); err != nil {
 		return err
 	}
-	var e C.cog_error
+	var e C.core_error
 	if c.mapped {
-		C.cog_unmap(d.c, c.buf.ref)
+		C.core_unmap(d.c, c.buf.ref)
 	}
 	c.mapped = true
-	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.offset), C.uint64_t(size), &e)
+	s := C.core_map(d.c, c.buf.ref, C.bool(write), C.uint64_t(c.offset), C.uint64_t(size), &e)
 	d.mu.Unlock()
-	if err := take(op, &e, fault.ErrInvalid); err != nil {
+	if err := d.take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
-	status, err := d.await(ctx, op, s)
-	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
-		err = fail(op, fault.ErrInvalid, "the mapping was given up")
+	mapped, err := d.await(ctx, op, s)
+	if err == nil && !mapped {
+		err = d.fail(op, fault.ErrInvalid, "the mapping was given up")
 	}
 	return err
 }
@@ -274,7 +274,7 @@ func (d *device) populate(ctx context.Context, op string, c *claim) error {
 	if d.Info().Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
 		return nil
 	}
-	if err := d.mapMode(ctx, op, c, C.WGPUMapMode_Read, 8); err != nil { // so little only tells where the memory is
+	if err := d.mapMode(ctx, op, c, false, 8); err != nil { // so little only tells where the memory is
 		return err
 	}
 	var p unsafe.Pointer
@@ -283,10 +283,10 @@ func (d *device) populate(ctx context.Context, op string, c *claim) error {
 			return err
 		}
 		if p == nil {
-			p = C.cog_mapped(c.buf.ref, C.uint64_t(c.offset), 8)
+			p = C.core_mapped(d.c, c.buf.ref, C.uint64_t(c.offset), 8)
 		}
 		n := min(populateStep, c.size-done)
-		C.cog_populate(p, C.uint64_t(done), C.uint64_t(n))
+		C.core_populate(p, C.uint64_t(done), C.uint64_t(n))
 		c.buf.populated = max(c.buf.populated, c.offset+done+n)
 		d.mu.Unlock()
 	}
@@ -302,7 +302,7 @@ func (d *device) lockClaimed(ctx context.Context, op string, c *claim) error {
 		return nil
 	}
 	d.mu.Unlock()
-	return fail(op, fault.ErrClosed, "the buffer was freed or unmapped meanwhile")
+	return d.fail(op, fault.ErrClosed, "the buffer was freed or unmapped meanwhile")
 }
 
 func (d *device) Unmap(id driver.BufferID) error {
@@ -315,6 +315,6 @@ func (d *device) Unmap(id driver.BufferID) error {
 	}
 	b := d.buffers[id]
 	b.claim = nil
-	C.cog_unmap(d.c, b.ref)
+	C.core_unmap(d.c, b.ref)
 	return nil
 }

@@ -2,7 +2,7 @@
 
 //go:build cgo && !js
 
-package cogent
+package core
 
 import (
 	"cmp"
@@ -80,7 +80,7 @@ func (d *device) verify(lists unverified, words []byte) error {
 		why := fault.Text("this software adapter (llvmpipe) ended loops of ", g.labels[id], " early: it stops the loops of an invocation, and ",
 			"of those computed beside it, after ", uint32(llvmpipeLoops), " turns together. Divide them among several dispatches, or take ",
 			"another adapter")
-		g.refusal = driver.Refusal{List: lists.first, Err: fail("Dispatch", fault.ErrLimit, why)}
+		g.refusal = driver.Refusal{List: lists.first, Err: d.fail("Dispatch", fault.ErrLimit, why)}
 	}
 	if g.lists.last == lists.last {
 		g.lists = unverified{}

@@ -2,9 +2,9 @@
 
 //go:build cgo && !js
 
-package cogent
+package core
 
-// #include "cog.h"
+// #include "core.h"
 // #include <stdlib.h>
 import "C"
 
@@ -20,8 +20,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pool"
@@ -33,11 +31,15 @@ var _ driver.Device = (*device)(nil)
 // and compilations on devices whose errors find their call by thread. With OpenGL there are no exceptions.
 type device struct {
 	driver.Objects
-	c      *C.cog_device
-	watch  *C.cog_watch
-	ours   *wgpu.Device // a handle that Close clears
-	handle *wgpu.Device // the user's, if adopted, or ours
-	own    bool
+	lib     *library
+	c       *C.core_device
+	watch   *C.core_watch
+	ours    any    // a handle that Close clears
+	clear   func() // does so
+	handle  any    // the user's, if adopted, or ours
+	own     bool
+	from    *listing // where it was opened from, if it is our own
+	adapter C.WGPUAdapter
 
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
 	blocks bool
@@ -52,34 +54,61 @@ type device struct {
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 	guard   guard
 
-	last *C.cog_signal // of a closed device, the end of what was submitted before
+	last *C.core_signal // of a closed device, the end of what was submitted before
 }
 
-// newDevice takes over c. handle is nil for a device of our own.
-func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
-	setLimits(&info.Limits, C.cog_limits(c))
-	info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
+// newDevice takes over c and the listing it was opened from. handle is nil for a device of our own.
+func (l *library) newDevice(
+	ctx context.Context, c *C.core_device, info driver.AdapterInfo, handle any, from *listing, adapter C.WGPUAdapter,
+) (driver.Device, error) {
+	var raw C.core_adapter
+	C.core_describe_device(c, &raw)
+	info.Driver = l.Name
+	grant(&info, &raw)
 	d := &device{
-		Objects: driver.NewObjects(info),
+		lib:     l,
 		c:       c,
-		watch:   C.cog_watch_of(c),
-		ours:    deviceHandle(C.cog_handle(c)),
+		watch:   C.core_watch_of(c),
 		handle:  handle,
 		own:     handle == nil,
-		blocks:  handle != nil || llvmpipe(info.Name),
+		from:    from,
+		adapter: adapter,
 		mu:      new(sync.Mutex),
 		buffers: map[driver.BufferID]*buffer{},
 		chunk:   1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
 	}
+	d.ours, d.clear = l.NewDevice(unsafe.Pointer(C.core_handle(c)))
 	if info.Backend == openGLBackend {
-		d.openGL, d.mu = true, &openGLMutex
+		d.openGL, d.mu = true, &l.openGLMutex
 	}
 	if d.own {
 		d.handle = d.ours
 	} else { // only this device knows the address
-		runtime.AddCleanup(d, func(w *C.cog_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
+		runtime.AddCleanup(d, func(w *C.core_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
 	}
-	return d
+	return d, d.settle(ctx, info)
+}
+
+// settle finds out what is not known of the device's adapter.
+func (d *device) settle(ctx context.Context, info driver.AdapterInfo) error {
+	d.Objects = driver.NewObjects(info)
+	if d.own && info.Vendor == "mesa" || info.Kind != driver.KindCPU && info.Kind != driver.KindUnknown {
+		d.blocks = info.Limits.MaxLoopsPerInvoking > 0
+		return nil
+	}
+	d.blocks = true // until it is known
+	turns, err := d.measureLoops(ctx)
+	if err != nil {
+		_ = d.Close() // nothing was done with it
+		return err
+	}
+	if info.Limits.MaxLoopsPerInvoking = turns; !d.own {
+		found := d.lib.find("")
+		info = identify(info, turns, found.adapters)
+		found.release(d.lib)
+	}
+	d.Objects, d.blocks = driver.NewObjects(info), turns > 0
+	return nil
 }
 
 // lock locks the device for an operation, or says why it cannot go on.
@@ -95,12 +124,12 @@ func (d *device) lock(op string) error {
 // alive says why the device cannot go on. It needs no lock.
 func (d *device) alive(op string) error {
 	d.noticeLoss()
-	return d.Usable("cogent: " + op)
+	return d.Usable(d.lib.Name + ": " + op)
 }
 
 // enter is lock for a call that may wait.
 func (d *device) enter(ctx context.Context, op string) error {
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
+	if err := fault.Ended(ctx, d.lib.Name+": "+op); err != nil {
 		return err
 	}
 	return d.lock(op)
@@ -122,7 +151,7 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
 	first := d.Objects.Close()
-	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(d.ours)), nil)
+	d.clear()
 	d.mu.Unlock()
 	if !first {
 		return nil
@@ -141,7 +170,7 @@ func (d *device) reap(patience time.Duration) bool {
 		if patience > 0 && time.Duration(p.spent) >= patience {
 			return false
 		}
-		C.cog_pause(&p)
+		C.core_pause(&p)
 	}
 	d.release()
 	return true
@@ -158,20 +187,20 @@ func (d *device) idle() bool {
 		return true
 	}
 	if d.last == nil {
-		var e C.cog_error
-		d.last = C.cog_queue_done(d.c, &e)
-		_ = take("Close", &e, fault.ErrInvalid) // out of memory: again later
+		var e C.core_error
+		d.last = C.core_queue_done(d.c, &e)
+		_ = d.take("Close", &e, fault.ErrInvalid) // out of memory: again later
 		return false
 	}
-	if C.cog_poll(d.c, d.last) == 0 {
+	if C.core_poll(d.c, d.last) == 0 {
 		return false
 	}
-	C.cog_signal_free(d.last)
+	C.core_signal_free(d.last)
 	d.last = nil
-	if C.cog_flush(d.c) != 0 { // a device whose writes were never submitted would never be freed
+	if C.core_flush(d.c) != 0 { // a device whose writes were never submitted would never be freed
 		return false
 	}
-	return !d.own || C.cog_poll(d.c, nil) != 0 // others may have submitted to our queue, too
+	return !d.own || C.core_poll(d.c, nil) != 0 // others may have submitted to our queue, too
 }
 
 // abandoned reports whether what the device has must stay. wgpu-native frees memory when it polls, and that is fatal if the system's
@@ -186,17 +215,18 @@ func (d *device) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.trimStaging(0)
-	C.cog_close(d.c, C.bool(d.openGL))
+	C.core_close(d.c, C.bool(d.openGL))
 	d.c = nil
+	d.from.release(d.lib)
 	clear(d.buffers)
 }
 
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("cogent: "+op, err, detail...)
-}
+func (d *device) fail(op string, err error, detail ...string) error { return d.lib.fail(op, err, detail...) }
 
-// take turns the error of a C call into one of Go and frees it. invalid is what a validation error means here.
-func take(op string, e *C.cog_error, invalid error) error {
+func (d *device) take(op string, e *C.core_error, invalid error) error { return d.lib.taken(op, e, invalid) }
+
+// taken turns the error of a C call into one of Go and frees it. invalid is what a validation error means here.
+func (l *library) taken(op string, e *C.core_error, invalid error) error {
 	if e._type == 0 {
 		return nil
 	}
@@ -206,12 +236,12 @@ func take(op string, e *C.cog_error, invalid error) error {
 		C.free(unsafe.Pointer(e.message))
 	}
 	kind := e._type
-	*e = C.cog_error{}
-	return fail(op, cmp.Or(kinds[kind], invalid), text)
+	*e = C.core_error{}
+	return l.fail(op, cmp.Or(kinds[kind], invalid), text)
 }
 
 // kinds are the errors that mean the same in every call.
-var kinds = map[C.uint32_t]error{C.COG_MEMORY: fault.ErrNoMemory, C.COG_MAPPED: fault.ErrMapped, C.COG_LOST: fault.ErrDeviceLost}
+var kinds = map[C.uint32_t]error{C.CORE_MEMORY: fault.ErrNoMemory, C.CORE_MAPPED: fault.ErrMapped, C.CORE_LOST: fault.ErrDeviceLost}
 
 // tidy strips what every message of wgpu-native begins with and says twice. What is left is a chain of causes, a line
 // each, and for a kernel that does not compile the lines of its source.

@@ -16,30 +16,22 @@
 #include <sys/prctl.h>
 #endif
 
-enum { WAITING, RAISED, FORSAKEN };
-
-cog_signal *cog_signal_new(cog_error *error) {
-	cog_signal *s = calloc(1, sizeof *s);
-	if (!s) cog_fail(error, COG_MEMORY, "out of host memory");
+core_signal *core_signal_new(core_error *error) {
+	core_signal *s = calloc(1, sizeof *s);
+	if (!s) core_fail(error, CORE_MEMORY, "out of host memory");
 	return s;
 }
 
-void cog_raise(uint32_t status, void *signal) {
-	cog_signal *s = signal;
-	s->status = status;
-	if (__atomic_exchange_n(&s->state, RAISED, __ATOMIC_ACQ_REL) == FORSAKEN) free(s);
+// core_signal_free is called once, by the waiter.
+void core_signal_free(core_signal *s) {
+	if (__atomic_exchange_n(&s->state, CORE_FORSAKEN, __ATOMIC_ACQ_REL) == CORE_RAISED) free(s);
 }
 
-// cog_signal_free is called once, by the waiter.
-void cog_signal_free(cog_signal *s) {
-	if (__atomic_exchange_n(&s->state, FORSAKEN, __ATOMIC_ACQ_REL) == RAISED) free(s);
-}
-
-// cog_poll lets callbacks run and reports whether the signal was raised or, without one, whether the queue is empty.
+// core_poll lets callbacks run and reports whether the signal was raised or, without one, whether the queue is empty.
 // It never waits: wgpu-native's waiting poll gives up after five seconds and then takes unfinished work for done.
-int cog_poll(cog_device *d, cog_signal *s) {
-	int empty = wgpuDevicePoll(d->device, 0, NULL) != 0;
-	return s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RAISED : empty;
+int core_poll(core_device *d, core_signal *s) {
+	bool empty = d->calls->poll(d->device);
+	return s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == CORE_RAISED : empty;
 }
 
 enum { US = 1000, MS = 1000 * US, MIN_NAP = 20 * US, MAX_NAP = MS, SLICE = 2 * MS };
@@ -83,8 +75,8 @@ static void punctual(int on) {
 #endif
 }
 
-// cog_pause lets time pass between two polls: at first none, as most work is short, then more and more.
-void cog_pause(cog_backoff *p) {
+// core_pause lets time pass between two polls: at first none, as most work is short, then more and more.
+void core_pause(core_backoff *p) {
 	if (!p->start) {
 		p->start = now();
 		if (p->first) nap(p->first);
@@ -97,15 +89,15 @@ void cog_pause(cog_backoff *p) {
 	p->spent = now() - p->start;
 }
 
-// cog_wait polls until the signal is raised and reports whether it was. It comes back for others to look at what else
+// core_wait polls until the signal is raised and reports whether it was. It comes back for others to look at what else
 // there is: after some milliseconds, and when the device is lost, since to poll it then is fatal.
-int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p) {
+int core_wait(core_device *d, core_signal *s, core_backoff *p) {
 	int raised = 0;
 	punctual(1);
 	for (int64_t end = p->spent + SLICE; !raised && p->spent < end; ) {
 		if (__atomic_load_n(&d->watch->lost, __ATOMIC_ACQUIRE)) break;
-		raised = cog_poll(d, s);
-		if (!raised) cog_pause(p);
+		raised = core_poll(d, s);
+		if (!raised) core_pause(p);
 	}
 	punctual(0);
 	return raised;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+// Buffers: making, importing, reading and mapping them.
+
+#include "state.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+WGPUBuffer core_create_buffer(core_device *d, uint64_t size, uint32_t usage, core_error *error) {
+	char const *label = usage & CORE_STORAGE ? "sublet" : usage & CORE_UNIFORM ? "sublet parameters" : "sublet staging";
+	core_error *outer = core_enter(d, error);
+	WGPUBuffer b = d->calls->create_buffer(d->device, label, size, usage);
+	core_leave(d, error, outer);
+	if (!error->type) return b;
+	if (b) d->calls->drop_buffer(b);
+	return NULL;
+}
+
+void core_buffer_new(core_device *d, uint32_t id, uint64_t size, bool mappable, core_error *error) {
+	uint32_t usage = CORE_STORAGE | CORE_COPY_SRC | CORE_COPY_DST;
+	if (mappable) usage |= CORE_MAP_READ | CORE_MAP_WRITE;
+	if (!core_grow((void **)&d->buffers, &d->nbuffers, id, sizeof *d->buffers, error)) return;
+	d->buffers[id] = (core_buffer){.ref = core_create_buffer(d, size, usage, error)};
+}
+
+// settle makes sure that a buffer from elsewhere is not destroyed and not mapped. There is no call to ask: a buffer that is
+// destroyed cannot be copied from, and one that can be mapped again is probed. For one that cannot, core_still_mapped knows; where
+// it does not, unmapping is an error unless the buffer was still mapped from its creation on, and then it is not any more.
+static void settle(core_device *d, WGPUBuffer b, core_error *error) {
+	uint32_t const mappable = CORE_MAP_READ | CORE_MAP_WRITE;
+	core_error probe = {0};
+
+	WGPUBuffer scratch = core_create_buffer(d, 4, CORE_COPY_DST, error);
+	if (!scratch) return;
+	core_error *outer = core_enter(d, error);
+	WGPUCommandEncoder encoder = d->calls->create_encoder(d->device, "sublet probe");
+	if (d->calls->buffer_size(b) >= 4) d->calls->copy(encoder, b, 0, scratch, 0, 4);
+	d->calls->drop_encoder(encoder);
+	core_leave(d, error, outer);
+	d->calls->drop_buffer(scratch);
+	if (error->type) return;
+
+	if (d->calls->buffer_usage(b) & mappable) {
+		if (core_is_mapped(d, b)) core_fail(error, CORE_MAPPED, "");
+		return;
+	}
+	int mapped = d->calls->still_mapped(b);
+	if (mapped > 0) core_fail(error, CORE_MAPPED, "");
+	if (mapped >= 0) return;
+	outer = core_enter(d, &probe);
+	d->calls->unmap(b);
+	core_leave(d, &probe, outer);
+	if (!probe.type) core_fail(error, CORE_MAPPED, "it was mapped at its creation and is now unmapped");
+	free(probe.message);
+}
+
+// core_buffer_import takes a reference to a buffer of this device.
+void core_buffer_import(core_device *d, uint32_t id, WGPUBuffer buffer, core_error *error) {
+	if (!core_grow((void **)&d->buffers, &d->nbuffers, id, sizeof *d->buffers, error)) return;
+	settle(d, buffer, error);
+	if (error->type) return;
+	d->calls->add_buffer(buffer);
+	d->buffers[id] = (core_buffer){.ref = buffer, .watched = 1};
+}
+
+// core_buffer_destroy destroys a buffer of somebody else's.
+void core_buffer_destroy(core_device *d, WGPUBuffer buffer, core_error *error) {
+	int mapped = core_is_mapped(d, buffer);
+	core_error *outer = core_enter(d, error);
+	if (mapped) d->calls->unmap(buffer);
+	d->calls->destroy_buffer(buffer);
+	core_leave(d, error, outer);
+}
+
+// core_buffer_handle returns a buffer, for others if watch is set.
+WGPUBuffer core_buffer_handle(core_device *d, uint32_t id, int watch) {
+	if (id >= d->nbuffers || !d->buffers[id].ref) return NULL;
+	if (watch) d->buffers[id].watched = 1;
+	return d->buffers[id].ref;
+}
+
+// core_buffer_free lets go of a buffer. Destroying it returns the memory once running work is done with it, even if
+// binding sets still name it, and once writes into it have been submitted.
+void core_buffer_free(core_device *d, uint32_t id, bool destroy) {
+	if (id >= d->nbuffers || !d->buffers[id].ref) return;
+	core_buffer b = d->buffers[id];
+	d->buffers[id] = (core_buffer){0};
+	if (destroy) d->calls->destroy_buffer(b.ref);
+	if (d->pending && b.written == d->submission) d->pending += d->calls->buffer_size(b.ref);
+	d->calls->drop_buffer(b.ref);
+}
+
+uint64_t core_buffer_size(core_device *d, WGPUBuffer buffer) { return d->calls->buffer_size(buffer); }
+
+uint32_t core_buffer_usage(core_device *d, WGPUBuffer buffer) { return d->calls->buffer_usage(buffer); }
+
+// core_take_buffer takes a reference to a buffer of the user's, unless the last one was released.
+bool core_take_buffer(core_device *d, WGPUBuffer buffer) { return d->calls->take_buffer(buffer); }
+
+WGPUBuffer core_staging_new(core_device *d, uint64_t size, core_error *error) {
+	return core_create_buffer(d, size, CORE_MAP_READ | CORE_COPY_DST, error);
+}
+
+// core_read copies parts of a buffer into a staging buffer and maps that. The signal is for the end of it all.
+core_signal *core_read(core_device *d, core_span const *span, WGPUBuffer staging, core_error *error) {
+	WGPUBuffer source = core_buffer_handle(d, span->buffer, 0);
+	if (span->count && !source) {
+		core_fail(error, CORE_INVALID, "no such buffer");
+		return NULL;
+	}
+	if (span->count && d->buffers[span->buffer].watched && core_is_mapped(d, source)) {
+		core_fail(error, CORE_MAPPED, "");
+		return NULL;
+	}
+	core_error *outer = core_enter(d, error);
+	WGPUCommandEncoder encoder = d->calls->create_encoder(d->device, "sublet read");
+	for (uint64_t i = 0; i < span->count; i++)
+		d->calls->copy(
+			encoder, source, span->offset + i * span->pitch, staging, i * span->size, span->size);
+	uint64_t size = span->size * span->count, guard = span->guard ? CORE_GUARD : 0;
+	if (guard) d->calls->copy(encoder, d->guard, 0, staging, size, guard);
+	core_submit_encoder(d, encoder, error);
+	core_leave(d, error, outer);
+	if (error->type) return NULL;
+	return core_map(d, staging, false, 0, size + guard, error);
+}
+
+// core_map asks for size bytes of a buffer. wgpu-native zeroes what of them was never written, on its way to the signal.
+core_signal *core_map(core_device *d, WGPUBuffer buffer, bool write, uint64_t offset, uint64_t size, core_error *error) {
+	core_signal *s = core_signal_new(error);
+	if (!s) return NULL;
+	core_error *outer = core_enter(d, error);
+	d->calls->map(buffer, write, offset, size, s);
+	core_leave(d, error, outer);
+	if (!error->type) return s;
+	core_signal_free(s);
+	return NULL;
+}
+
+// core_mapped returns the memory of a buffer whose mapping of just these bytes has succeeded. Asking otherwise is fatal.
+void *core_mapped(core_device *d, WGPUBuffer buffer, uint64_t offset, uint64_t size) {
+	return d->calls->mapped_range(buffer, offset, size);
+}
+
+// core_populate asks for the pages of memory. It is a favour that the system may refuse: Linux does it from 5.14 on.
+void core_populate(void *memory, uint64_t offset, uint64_t size) {
+#ifdef __linux__
+	enum { POPULATE_WRITE = 23 }; // MADV_POPULATE_WRITE, which older headers lack
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory + offset;
+	uintptr_t start = from & ~(page - 1), end = (from + size) & ~(page - 1);
+	madvise((void *)start, end - start, POPULATE_WRITE);
+#else
+	(void)memory, (void)offset, (void)size;
+#endif
+}
+
+// core_unmap ends a mapping or the wait for one. To unmap what is not mapped is an error of no interest.
+void core_unmap(core_device *d, WGPUBuffer buffer) {
+	core_error ignored = {0};
+	core_error *outer = core_enter(d, &ignored);
+	d->calls->unmap(buffer);
+	core_leave(d, &ignored, outer);
+	free(ignored.message);
+}
+
+// core_is_mapped tries to map nothing of a buffer that can be mapped and takes it back: this fails if a mapping is held
+// or asked for, and changes nothing then.
+int core_is_mapped(core_device *d, WGPUBuffer buffer) {
+	uint32_t usage = d->calls->buffer_usage(buffer);
+	core_error error = {0};
+	if (!(usage & (CORE_MAP_READ | CORE_MAP_WRITE))) return 0;
+	core_signal *s = core_map(d, buffer, !(usage & CORE_MAP_READ), 0, 0, &error);
+	free(error.message);
+	if (!s) return 1;
+	core_unmap(d, buffer);
+	core_signal_free(s);
+	return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+// The device's queue: what waits for a submission, submitting, and the end of what was submitted.
+
+#include "state.h"
+
+// core_flush submits the writes that wait for it. It reports whether there were any.
+int core_flush(core_device *d) {
+	if (!d->pending) return 0;
+	d->calls->submit(d->queue, 0, NULL);
+	d->pending = 0;
+	d->submission++;
+	return 1;
+}
+
+void core_backlog(core_device *d, uint64_t bytes) {
+	d->pending += bytes;
+	if (core_backlogged(d)) core_flush(d);
+}
+
+bool core_backlogged(core_device *d) { return d->pending >= CORE_BACKLOG; }
+
+uint64_t core_submissions(core_device *d) { return d->submission; }
+
+void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, core_error *error) {
+	core_check(d, error);
+	if (!error->type) {
+		WGPUCommandBuffer commands = d->calls->finish(encoder);
+		core_check(d, error);
+		if (!error->type) {
+			d->calls->submit(d->queue, 1, &commands);
+			d->pending = 0;
+			d->submission++;
+		}
+		if (commands) d->calls->drop_commands(commands);
+	}
+	d->calls->drop_encoder(encoder);
+}
+
+// core_queue_done returns a signal for the end of everything submitted so far.
+core_signal *core_queue_done(core_device *d, core_error *error) {
+	core_signal *s = core_signal_new(error);
+	if (s) d->calls->done(d->queue, s);
+	return s;
+}
