@@ -221,9 +221,13 @@ func (d *device) release() {
 	clear(d.buffers)
 }
 
-func (d *device) fail(op string, err error, detail ...string) error { return d.lib.fail(op, err, detail...) }
+func (d *device) fail(op string, err error, detail ...string) error {
+	return d.lib.fail(op, err, detail...)
+}
 
-func (d *device) take(op string, e *C.core_error, invalid error) error { return d.lib.taken(op, e, invalid) }
+func (d *device) take(op string, e *C.core_error, invalid error) error {
+	return d.lib.taken(op, e, invalid)
+}
 
 // taken turns the error of a C call into one of Go and frees it. invalid is what a validation error means here.
 func (l *library) taken(op string, e *C.core_error, invalid error) error {

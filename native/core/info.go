@@ -79,7 +79,9 @@ func identify(granted driver.AdapterInfo, turns uint32, listed []adapter) driver
 	}
 	info := driver.AdapterInfo{Name: "adopted device", Vendor: "unknown", Backend: "unknown"}
 	kind := func(i driver.AdapterInfo) bool { return i.Kind == fits[0].Kind && i.Vendor == fits[0].Vendor }
-	same := func(i driver.AdapterInfo) bool { return kind(i) && i.Name == fits[0].Name && i.Backend == fits[0].Backend }
+	same := func(i driver.AdapterInfo) bool {
+		return kind(i) && i.Name == fits[0].Name && i.Backend == fits[0].Backend
+	}
 	switch {
 	case len(fits) > 0 && all(fits, same):
 		info = fits[0]

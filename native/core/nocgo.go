@@ -18,3 +18,6 @@ func Raw(any) (ref unsafe.Pointer, release func()) { return nil, func() {} }
 
 // FromRaw returns nothing: this build has no cgo.
 func FromRaw(any, unsafe.Pointer) any { return nil }
+
+// Inspect returns nothing: this build has no cgo.
+func Inspect(driver.Device) Inspection { return Inspection{} }

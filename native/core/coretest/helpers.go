@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
-
-package cogent
+package coretest
 
 import (
 	"context"
@@ -11,29 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/gputest"
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
-
-// open opens the best adapter.
-func open(ctx context.Context) (driver.Device, error) {
-	adapters, err := New().Adapters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(adapters) == 0 {
-		return nil, fault.Fail("test", fault.ErrNoAdapter)
-	}
-	return adapters[0].Open(ctx)
-}
-
-// openDevice opens a device for the time of a test.
-func openDevice(t testing.TB) driver.Device {
-	t.Helper()
-	d, err := open(context.Background())
-	must(t, err)
-	t.Cleanup(func() { must(t, d.Close()) })
-	return d
-}
 
 func must(t testing.TB, err error) {
 	t.Helper()
