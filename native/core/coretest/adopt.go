@@ -81,15 +81,19 @@ func testAdoptedAdapter(t *testing.T, bench *Bench) {
 func testAdoptedUnlisted(t *testing.T, bench *Bench) {
 	list, err := bench.Driver.Adapters(t.Context())
 	must(t, err)
+	dev := bench.request(t)
+	defer bench.ReleaseDevice(dev)
 	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		t.Setenv(name, "/nonexistent.json")
 	}
-	d := bench.adopt(t)
+	d, err := bench.Driver.Adopt(t.Context(), dev)
+	must(t, err)
 	if got := d.Info(); got.Driver != bench.Driver.Name || got.Name == "" || got.Vendor == "" || got.Backend == "" {
 		t.Errorf("an adapter without a name: %+v", got)
 	}
 	limited(t, d, list[0].Info)
 	healthy(t, d, 1)
+	must(t, d.Close())
 }
 
 // limited checks that an adopted device ends loops, and refuses results of loops that were ended, if its adapter does.
