@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package oliver
+
+// #cgo linux windows CFLAGS: -DLIVE
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferAddRef -Wl,--wrap=wgpuBufferRelease -Wl,--wrap=wgpuBufferUnmap
+// #include "../core/binding.h"
+// extern core_calls const sublet_oliver_calls;
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/oliverbestmann/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/core"
+)
+
+// New returns the driver.
+func New() driver.Driver {
+	return core.New(core.Binding{
+		Name:    "oliver",
+		Package: "github.com/oliverbestmann/webgpu",
+		Calls:   unsafe.Pointer(&C.sublet_oliver_calls),
+		Device: func(handle any) (unsafe.Pointer, bool) {
+			d, ok := handle.(*wgpu.Device)
+			if d == nil {
+				return nil, ok
+			}
+			return atomic.LoadPointer(&(*deviceStruct)(unsafe.Pointer(d)).ref), true // Close clears it
+		},
+		Buffer: func(handle any) (unsafe.Pointer, bool) {
+			b, ok := handle.(*wgpu.Buffer)
+			if b == nil {
+				return nil, ok
+			}
+			return (*bufferStruct)(unsafe.Pointer(b)).ref, true
+		},
+		NewDevice: func(ref unsafe.Pointer) (any, func()) {
+			d := &deviceStruct{ref: ref}
+			return (*wgpu.Device)(unsafe.Pointer(d)), func() { atomic.StorePointer(&d.ref, nil) }
+		},
+		NewBuffer: func(device, ref unsafe.Pointer) any {
+			return (*wgpu.Buffer)(unsafe.Pointer(&bufferStruct{ref: ref, device: device}))
+		},
+		Owned: func(buffer any, device unsafe.Pointer) bool {
+			b, _ := buffer.(*wgpu.Buffer)
+			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).device == device
+		},
+	})
+}
+
+// The handles of the binding are structs of C pointers. Tests hold them to that.
+type (
+	deviceStruct struct {
+		ref    unsafe.Pointer
+		shared bool
+	}
+	bufferStruct struct {
+		ref, device unsafe.Pointer
+		shared      bool
+	}
+)
