@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
@@ -18,6 +17,9 @@ import (
 )
 
 func TestCore(t *testing.T) { coretest.Run(t, bench()) }
+
+// What abi.h declares is what the binding's headers declare.
+func TestABI(t *testing.T) { coretest.ABI(t, "github.com/cogentcore/webgpu/wgpu", "lib/wgpu.h") }
 
 func BenchmarkCore(b *testing.B) { coretest.Benchmark(b, bench()) }
 
@@ -131,23 +133,16 @@ func copyBuffer(device, from, to any, size uint64) error {
 
 // The driver reads and makes handles of the binding by their layout.
 func TestHandleLayout(t *testing.T) {
-	pointer := unsafe.Sizeof(uintptr(0))
-	if got := unsafe.Sizeof(wgpu.Device{}); got != pointer {
-		t.Errorf("wgpu.Device has %d bytes, want one pointer", got)
-	}
-	if got := unsafe.Sizeof(wgpu.Buffer{}); got != 2*pointer {
-		t.Errorf("wgpu.Buffer has %d bytes, want two pointers", got)
-	}
-	fields := func(v any) (names []string) {
-		for f := range reflect.TypeOf(v).Fields() {
-			names = append(names, f.Name)
+	for _, c := range []struct{ theirs, ours any }{{wgpu.Device{}, deviceStruct{}}, {wgpu.Buffer{}, bufferStruct{}}} {
+		theirs, ours := reflect.TypeOf(c.theirs), reflect.TypeOf(c.ours)
+		if theirs.Size() != ours.Size() || theirs.NumField() != ours.NumField() {
+			t.Errorf("%v has %d fields in %d bytes, want %d in %d", theirs, theirs.NumField(), theirs.Size(), ours.NumField(), ours.Size())
+			continue
 		}
-		return names
-	}
-	if got := fields(wgpu.Device{}); !reflect.DeepEqual(got, []string{"ref"}) {
-		t.Errorf("wgpu.Device has the fields %v", got)
-	}
-	if got := fields(wgpu.Buffer{}); !reflect.DeepEqual(got, []string{"deviceRef", "ref"}) {
-		t.Errorf("wgpu.Buffer has the fields %v", got)
+		for i := range ours.NumField() {
+			if got, want := theirs.Field(i), ours.Field(i); got.Name != want.Name || got.Offset != want.Offset || got.Type.Size() != want.Type.Size() {
+				t.Errorf("field %d of %v is %s at %d, want %s at %d", i, theirs, got.Name, got.Offset, want.Name, want.Offset)
+			}
+		}
 	}
 }

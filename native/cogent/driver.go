@@ -50,7 +50,7 @@ func New() driver.Driver {
 		},
 		Owned: func(buffer any, device unsafe.Pointer) bool {
 			b, _ := buffer.(*wgpu.Buffer)
-			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).device == device
+			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).deviceRef == device
 		},
 	})
 }
@@ -58,5 +58,5 @@ func New() driver.Driver {
 // The handles of the binding are structs of C pointers. Tests hold them to that.
 type (
 	deviceStruct struct{ ref unsafe.Pointer }
-	bufferStruct struct{ device, ref unsafe.Pointer }
+	bufferStruct struct{ deviceRef, ref unsafe.Pointer }
 )

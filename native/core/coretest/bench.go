@@ -27,9 +27,9 @@ type Bench struct {
 	ReleaseBuffer func(buffer any)
 	MappedRange   func(buffer any, size int) []byte // of a buffer that is mapped
 	Unmap         func(buffer any) error
-	Write         func(device, buffer any, data []byte) error             // to the start of the buffer, by the device's queue
-	Copy          func(device, from, to any, size uint64) error           // from start to start, by an encoder, submitted
-	CreateModule  func(device any, source string) (module any, err error) // which keeps its device until the end of the process
+	Write         func(device, buffer any, data []byte) error   // to the start of the buffer, by the device's queue
+	Copy          func(device, from, to any, size uint64) error // from start to start, by an encoder, submitted
+	CreateModule  func(device any, source string) (module any, err error)
 	// Stray makes an error on the device that no call of its own reports.
 	Stray func(device any) error
 
@@ -40,6 +40,8 @@ type Bench struct {
 
 	// Unseen says why the driver cannot see that a buffer was released or is mapped from its creation on, or "".
 	Unseen string
+	// Cleared says that to release an object clears its handle, which is then refused like an empty one.
+	Cleared bool
 	// Fatal says why the library ends the process on a source, or returns "". Such sources are not compiled.
 	Fatal func(source string) string
 	// Except names cases of the suite that do not hold, each with the reason.

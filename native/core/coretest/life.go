@@ -66,6 +66,9 @@ func testCloseWhileBusy(t *testing.T, bench *Bench) {
 	settled(t, before)
 }
 
+// held is what nobody releases.
+var held []any
+
 // What a device of the same adapter is opened after has been closed in some state or other.
 func testOpenAfterClose(t *testing.T, bench *Bench) {
 	adapters, err := bench.Driver.Adapters(t.Context())
@@ -84,8 +87,9 @@ func testOpenAfterClose(t *testing.T, bench *Bench) {
 		},
 		"busy": func(t *testing.T, d driver.Device) { newSpinner(t, d).start(t, 100*time.Millisecond) },
 		"held": func(t *testing.T, d driver.Device) { // by an object that the user makes and never releases
-			_, err := bench.CreateModule(d.Handle(0), bump.Source)
+			module, err := bench.CreateModule(d.Handle(0), bump.Source)
 			must(t, err)
+			held = append(held, module)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

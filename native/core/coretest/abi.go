@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
-
-package cogent
+package coretest
 
 import (
 	"os/exec"
@@ -11,8 +9,9 @@ import (
 	"testing"
 )
 
-// What abi.h declares is what the binding's headers declare.
-func TestABI(t *testing.T) {
+// ABI checks that the package's abi.h declares what a header in the directory of a binding's package declares. It compiles
+// testdata/abi.c, which prints sizes, offsets and values, with either.
+func ABI(t *testing.T, binding, header string) {
 	run := func(name string, args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
@@ -22,20 +21,16 @@ func TestABI(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	compiler := strings.Fields(run("go", "env", "CC"))
-	binding := run("go", "list", "-f", "{{.Dir}}", "github.com/cogentcore/webgpu/wgpu")
-	layout := func(header string) string {
+	layout := func(header string) []string {
 		t.Helper()
 		program := filepath.Join(t.TempDir(), "abi")
-		args := append(compiler[1:], "-DHEADER=\""+header+"\"", "-o", program, filepath.Join("testdata", "abi.c"))
+		args := append(compiler[1:], "-DHEADER=\""+filepath.ToSlash(header)+"\"", "-o", program, filepath.Join("testdata", "abi.c"))
 		run(compiler[0], args...)
-		return run(program)
+		return strings.Split(run(program), "\n")
 	}
 	ours, err := filepath.Abs("abi.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Split(layout(filepath.ToSlash(ours)), "\n")
-	want := strings.Split(layout(filepath.ToSlash(filepath.Join(binding, "lib", "wgpu.h"))), "\n")
+	must(t, err)
+	got, want := layout(ours), layout(filepath.Join(run("go", "list", "-f", "{{.Dir}}", binding), header))
 	if len(got) != len(want) || len(got) < 100 {
 		t.Fatalf("%d and %d lines", len(got), len(want))
 	}
