@@ -106,7 +106,7 @@ func stray(device any) error {
 		return err
 	}
 	defer pipeline.Release()
-	pipeline.GetBindGroupLayout(7).Release()
+	pipeline.GetBindGroupLayout(1000).Release()
 	return nil
 }
 

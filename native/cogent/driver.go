@@ -23,10 +23,9 @@ import (
 // New returns the driver.
 func New() driver.Driver {
 	return core.New(core.Binding{
-		Name:      "cogent",
-		Package:   "github.com/cogentcore/webgpu",
-		Calls:     unsafe.Pointer(&C.sublet_cogent_calls),
-		Recursive: true,
+		Name:    "cogent",
+		Package: "github.com/cogentcore/webgpu",
+		Calls:   unsafe.Pointer(&C.sublet_cogent_calls),
 		Device: func(handle any) (unsafe.Pointer, bool) {
 			d, ok := handle.(*wgpu.Device)
 			if d == nil {

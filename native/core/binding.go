@@ -24,9 +24,6 @@ type Binding struct {
 	NewBuffer func(device, ref unsafe.Pointer) any
 	// Owned reports whether the library knows that a buffer is of a device, where handles tell it.
 	Owned func(buffer any, device unsafe.Pointer) bool
-
-	// Recursive says that the library's compiler runs out of stack on deeply nested sources; see nesting.go.
-	Recursive bool
 }
 
 // bindings are those that drivers were made of.

@@ -70,10 +70,7 @@ func (d *device) admit(
 		return nil, nil, err
 	}
 	d.DropKernel(id)
-	why := ""
-	if d.lib.Recursive {
-		why = unsafeSource(k.Source)
-	}
+	why := unsafeSource(k.Source)
 	if s, err := wgsl.Tokenize(k.Source); err == nil && why == "" {
 		why = s.Excess(k.Entry, d.Info().Limits.MaxWorkgroupMemory)
 	}
