@@ -44,12 +44,15 @@ func (l *library) describe(raw *C.core_adapter) driver.AdapterInfo {
 	return info
 }
 
+// mostBuffer is the size of the largest buffer where a driver of the system names no limit.
+const mostBuffer = 1 << 40
+
 // grant sets the limits and features of an adapter, or those that a device was granted.
 func grant(info *driver.AdapterInfo, raw *C.core_adapter) {
 	const word = 3 // sizes of buffers and bindings are multiples of 4
 	r, to := &raw.limits, &info.Limits
-	to.MaxBufferSize = uint64(r.buffer) &^ word
-	to.MaxBindingSize = min(uint64(r.binding), uint64(r.buffer)) &^ word
+	to.MaxBufferSize = min(uint64(r.buffer), mostBuffer) &^ word
+	to.MaxBindingSize = min(uint64(r.binding), to.MaxBufferSize) &^ word
 	to.MaxStorageBuffers = min(uint32(r.storage_buffers), driver.MaxBindings)
 	to.MaxGroups = uint32(r.groups)
 	to.MaxInvocations = uint32(r.invocations)
@@ -79,7 +82,9 @@ func identify(granted driver.AdapterInfo, turns uint32, listed []adapter) driver
 	}
 	info := driver.AdapterInfo{Name: "adopted device", Vendor: "unknown", Backend: "unknown"}
 	kind := func(i driver.AdapterInfo) bool { return i.Kind == fits[0].Kind && i.Vendor == fits[0].Vendor }
-	same := func(i driver.AdapterInfo) bool { return kind(i) && i.Name == fits[0].Name && i.Backend == fits[0].Backend }
+	same := func(i driver.AdapterInfo) bool {
+		return kind(i) && i.Name == fits[0].Name && i.Backend == fits[0].Backend
+	}
 	switch {
 	case len(fits) > 0 && all(fits, same):
 		info = fits[0]

@@ -22,7 +22,7 @@ func TestABI(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	compiler := strings.Fields(run("go", "env", "CC"))
-	binding := run("go", "list", "-f", "{{.Dir}}", "github.com/cogentcore/webgpu/wgpu")
+	binding := run("go", "list", "-f", "{{.Dir}}", "github.com/oliverbestmann/webgpu/wgpu")
 	layout := func(header string) string {
 		t.Helper()
 		program := filepath.Join(t.TempDir(), "abi")
@@ -33,7 +33,7 @@ func TestABI(t *testing.T) {
 	ours, err := filepath.Abs("abi.h")
 	must(t, err)
 	got := strings.Split(layout(filepath.ToSlash(ours)), "\n")
-	want := strings.Split(layout(filepath.ToSlash(filepath.Join(binding, "lib", "wgpu.h"))), "\n")
+	want := strings.Split(layout(filepath.ToSlash(filepath.Join(binding, "lib", run("go", "env", "GOOS"), run("go", "env", "GOARCH"), "wgpu.h"))), "\n")
 	if len(got) != len(want) || len(got) < 100 {
 		t.Fatalf("%d and %d lines", len(got), len(want))
 	}

@@ -18,11 +18,12 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // drivers are those of a native build with cgo. None is optional: a machine without Vulkan fails these tests.
-var drivers = []string{"cpu", "cogent"}
+var drivers = []string{"cpu", devtest.Native()}
 
 // outcome is what one invocation left.
 type outcome struct {
