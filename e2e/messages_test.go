@@ -91,7 +91,7 @@ type (
 func TestMessages(t *testing.T) {
 	m := &messages{t: t}
 	limited := []gpu.Option{gpu.WithMaxBuffer(1 << 20), gpu.WithMemory(4 << 20)}
-	one, two := devtest.Open(t, "cogent", limited...), devtest.Open(t, "cpu", limited...)
+	one, two := devtest.Open(t, devtest.Native(), limited...), devtest.Open(t, "cpu", limited...)
 	m.ofDevices(one, two)
 	m.ofKernels(one, two)
 	m.ofMatrices(one, two)

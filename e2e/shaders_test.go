@@ -314,7 +314,7 @@ func (p programs) compileNatively(t *testing.T) {
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(p)), 200) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver("cogent"))
+			dev, err := gpu.Open(t.Context(), gpu.WithDriver(devtest.Native()))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !js
+//go:build !js && !cogent && !rajveer
 
 package gpu
 
 import (
 	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/native/cogent"
+	"github.com/sublet-gpu/sublet/native/oliver"
 )
 
-var drivers = []driver.Driver{cogent.New(), cpu.New()}
+// Bindings of wgpu-native define the same C symbols, so that a program has one of them.
+var drivers = []driver.Driver{oliver.New(), cpu.New()}
 
 const runsReferences = true

@@ -7,24 +7,15 @@ package matrix_test
 import (
 	"testing"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // TestAdoptedLoops computes with functions that have loops, and with more and more matrices, on a device with WebGPU's default limits: the
 // binding through which its loops are watched is one of eight. A kernel of matrices leaves one.
 func TestAdoptedLoops(t *testing.T) {
-	adapters := wgpu.CreateInstance(nil).EnumerateAdapters(&wgpu.InstanceEnumerateAdapterOptons{
-		Backends: wgpu.InstanceBackendVulkan | wgpu.InstanceBackendMetal | wgpu.InstanceBackendDX12,
-	})
-	if len(adapters) == 0 {
-		t.Fatal("no adapter")
-	}
-	own := must[*wgpu.Device](t)(adapters[0].RequestDevice(&wgpu.DeviceDescriptor{}))
-	t.Cleanup(own.Release)
-	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDevice(own)))
+	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDevice(devtest.UserDevice(t, false))))
 	t.Cleanup(func() { check(t, dev.Close()) })
 	f := matrix.NewFunc("fn thrice(x: f32) -> f32 { var v = 0.0; for (var i = 0; i < 3; i++) { v += x; } return v; }")
 	one := must[*dense](t)(matrix.FromSlice(dev, 1, 1, []float32{1}))

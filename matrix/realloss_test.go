@@ -12,7 +12,7 @@ import (
 
 // TestRealLosses really loses devices of wgpu, at some of the calls. Each keeps some memory of the process.
 func TestRealLosses(t *testing.T) {
-	const name = "cogent"
+	name := devtest.Native()
 	if !slices.Contains(devtest.Drivers(), name) {
 		return
 	}

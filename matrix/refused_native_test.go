@@ -7,17 +7,13 @@ package matrix_test
 import (
 	"testing"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // foreignBuffer makes a buffer as a program with wgpu of its own does.
 func foreignBuffer(t *testing.T, dev *gpu.Device, size uint64) (handle any, destroy func()) {
 	t.Helper()
-	b := must[*wgpu.Buffer](t)(dev.Handle().(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{
-		Size: size, Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst,
-	}))
-	t.Cleanup(b.Release)
-	return b, b.Destroy
+	b := devtest.UserBuffer(t, dev, size)
+	return b, func() { devtest.User.Destroy(b) }
 }

@@ -20,7 +20,7 @@ func ok(err error) {
 
 // exampleDevice opens a device for an example.
 func exampleDevice() *gpu.Device {
-	dev, err := gpu.Open(context.Background(), gpu.WithDriver("cogent"))
+	dev, err := gpu.Open(context.Background())
 	ok(err)
 	return dev
 }

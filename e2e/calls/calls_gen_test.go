@@ -27,7 +27,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/matrix/nn"
 	"github.com/sublet-gpu/sublet/matrix/tensor"
-	"github.com/sublet-gpu/sublet/native/cogent"
+	"github.com/sublet-gpu/sublet/native/core"
 	"github.com/sublet-gpu/sublet/native/dlpack"
 	"github.com/sublet-gpu/sublet/native/mapfile"
 )
@@ -1957,9 +1957,9 @@ var functions = []function{
 	{"tensor.Zip3[complex64, dtype.Half]", tensor.Zip3[complex64, dtype.Half]},
 	{"tensor.Zip3[complex64, matrix.Any]", tensor.Zip3[complex64, matrix.Any]},
 	{"tensor.Zip3[complex64, complex64]", tensor.Zip3[complex64, complex64]},
-	{"cogent.FromRaw", cogent.FromRaw},
-	{"cogent.New", cogent.New},
-	{"cogent.Raw", cogent.Raw},
+	{"core.FromRaw", core.FromRaw},
+	{"core.New", core.New},
+	{"core.Raw", core.Raw},
 	{"dlpack.Export", dlpack.Export},
 	{"dlpack.ExportLegacy", dlpack.ExportLegacy},
 	{"dlpack.FromArray", dlpack.FromArray},
@@ -2179,6 +2179,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[tensor.Tensor[dtype.Half]](),
 	reflect.TypeFor[tensor.Tensor[matrix.Any]](),
 	reflect.TypeFor[tensor.Tensor[complex64]](),
+	reflect.TypeFor[core.Binding](),
 	reflect.TypeFor[dlpack.Device](),
 	reflect.TypeFor[dlpack.Legacy](),
 	reflect.TypeFor[dlpack.Managed](),

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cogentcore/webgpu/wgpu"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -35,14 +34,15 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/gonum"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
-	"github.com/sublet-gpu/sublet/native/cogent"
+	"github.com/sublet-gpu/sublet/native/oliver"
 	"github.com/sublet-gpu/sublet/native/dlpack"
 	"github.com/sublet-gpu/sublet/native/mapfile"
 )
 
 // excluded has what random callers leave out, and why.
 var excluded = map[string]string{
-	"cogent.FromRaw":           "takes an address, which is the caller's word",
+	"core.New":                 "takes the address of a table of C functions",
+	"core.FromRaw":             "takes an address, which is the caller's word",
 	"(dlpack.Tensor).Trust":    "takes the caller's word for a handle; a wrong one ends the process, as its documentation says",
 	"dlpack.Export":            "the caller has to see that its result is consumed: helpers.lend",
 	"dlpack.ExportLegacy":      "like Export",
@@ -75,7 +75,7 @@ var concurrent = []reflect.Type{
 
 // words are texts that make sense to some function.
 var words = []string{
-	"", "x", "y", "a", "b", "w", "arr", "add", "inc", "main", "in", "out", "inc add", "cpu", "cogent", "llvmpipe", "float32", "<f4", "uint8",
+	"", "x", "y", "a", "b", "w", "arr", "add", "inc", "main", "in", "out", "inc add", "cpu", "oliver", "llvmpipe", "float32", "<f4", "uint8",
 	"x+y", "relu(x*w + y)", "sum(x)", "T(x)*y", "x[", "((((((((((", "fn main", "\x00\xff", "日本",
 	"fn inc(i: u32) { arr[i] = arr[i] + 1; }", "fn add(i: u32) { y[i] = x[i] + x[i]; }",
 	"fn inc(i: u32) { arr[i] = arr[i] + 1; } fn add(i: u32) { arr[i] = arr[i] + arr[i]; }",
@@ -179,7 +179,7 @@ func connected(ctx context.Context, i uint) (*gpu.Device, driver.Device, error) 
 	names := devtest.Drivers()
 	for a, err := range gpu.Adapters(ctx) {
 		if err == nil && a.Info.Driver == names[i%uint(len(names))] {
-			for _, d := range []driver.Driver{cpu.New(), cogent.New()} {
+			for _, d := range []driver.Driver{cpu.New(), oliver.New()} {
 				list, _ := d.Adapters(ctx)
 				if d.Name != a.Info.Driver || len(list) == 0 {
 					continue
@@ -253,17 +253,11 @@ func adopt(ctx context.Context, d driver.Driver, handle any) (driver.Device, err
 }
 
 // foreign makes a buffer that is not the library's.
-func foreign(d *gpu.Device, size uint8, usage wgpu.BufferUsage) (any, error) {
-	h, ok := d.Handle().(*wgpu.Device)
-	if !ok || h == nil {
+func foreign(d *gpu.Device, size, usage uint8) (any, error) {
+	if d.Info().Driver != devtest.Native() || d.Handle() == nil {
 		return nil, nil
 	}
-	if usage%4 != 1 {
-		usage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst
-	} else {
-		usage = wgpu.BufferUsageStorage
-	}
-	return h.CreateBuffer(&wgpu.BufferDescriptor{Size: 4 * (1 + uint64(size)), Usage: usage})
+	return devtest.User.Buffer(d.Handle(), 4*(1+uint64(size)), usage%4 == 1)
 }
 
 func exchange(dev *gpu.Device, t *dlpack.Tensor) (*dlpack.Tensor, *ndarray.Array, error) {

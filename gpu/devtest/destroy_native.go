@@ -15,7 +15,7 @@ import (
 )
 
 // Losable are the drivers whose devices tests can lose.
-var Losable = []string{"cpu", "cogent"}
+var Losable = []string{"cpu", "oliver", "cogent", "rajveer"}
 
 // Destroy loses a device of wgpu. No call of the platform's does that on purpose, so this sets, as the driver's own test does,
 // what its callback would. The oracle is lost by a kernel that panics. Whatever waits is told; others see it at their next call.

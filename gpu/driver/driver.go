@@ -40,7 +40,8 @@ type Driver struct {
 	// OfBackend lists the adapters of one backend. A driver without it has the backends that Adapters shows.
 	OfBackend func(ctx context.Context, backend string) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
-	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
+	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported. A registered driver may leave
+	// Adopt nil, and adopts nothing then.
 	Adopt func(ctx context.Context, handle any) (Device, error)
 }
 
@@ -294,7 +295,7 @@ func (f Features) Names() []string {
 
 // AdapterInfo describes an adapter or an open device.
 type AdapterInfo struct {
-	Driver   string // the driver's name, for example "cogent"
+	Driver   string // the driver's name, for example "cogent", by which it is chosen
 	Name     string // the adapter's own name
 	Vendor   string
 	Backend  string // "vulkan", "metal", "d3d12", "webgpu", "go"

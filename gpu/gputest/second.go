@@ -13,15 +13,15 @@ import (
 // secondMark is set where there is a second adapter.
 const secondMark = "SUBLET_TEST_SECOND_ADAPTER"
 
-// secondDrivers are Vulkan drivers that can be added to those of the system: SwiftShader, as Chromium has it, or Mesa's once more.
+// secondDrivers are Vulkan drivers that can be added to those of the system: Mesa's once more, or SwiftShader, as Chromium has it.
 var secondDrivers = []string{
+	"/usr/share/vulkan/icd.d/lvp_icd*.json",
 	"/usr/lib/chromium*/vk_swiftshader_icd.json",
 	"/opt/google/chrome*/vk_swiftshader_icd.json",
-	"/usr/share/vulkan/icd.d/lvp_icd*.json",
 }
 
-// WithSecond runs a test in a process of its own, in which Vulkan has one more software adapter than in this one, most often one
-// that is not as fast. There it returns true. Here it returns false when that process has ended; the test then does nothing.
+// WithSecond runs a test in a process of its own, in which Vulkan has one more software adapter than in this one.
+// There it returns true. Here it returns false when that process has ended; the test then does nothing.
 // Vulkan reads the variable when its first instance is made, hence the process. It is for tests on Linux.
 func WithSecond(t *testing.T) bool {
 	t.Helper()

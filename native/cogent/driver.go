@@ -58,4 +58,18 @@ func New() driver.Driver {
 type (
 	deviceStruct struct{ ref unsafe.Pointer }
 	bufferStruct struct{ deviceRef, ref unsafe.Pointer }
+
+	instanceStruct struct{ ref unsafe.Pointer }
+	adapterStruct  struct{ ref unsafe.Pointer }
 )
+
+// Origin returns the instance and the adapter of an open device that Sublet made, for a program that draws with the device to a window:
+// surfaces are made of this very instance, and ask this adapter what they can do. The device is what gpu.Device.Handle returns. Both
+// are borrowed: they must not be released, and are gone with the device. Of other devices they are nil.
+func Origin(device *wgpu.Device) (*wgpu.Instance, *wgpu.Adapter) {
+	instance, adapter := core.Origin(device)
+	if instance == nil || adapter == nil {
+		return nil, nil
+	}
+	return (*wgpu.Instance)(unsafe.Pointer(&instanceStruct{instance})), (*wgpu.Adapter)(unsafe.Pointer(&adapterStruct{adapter}))
+}

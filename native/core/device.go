@@ -57,6 +57,25 @@ type device struct {
 	last *C.core_signal // of a closed device, the end of what was submitted before
 }
 
+// opened has the devices of our own that are open, by WGPUDevice.
+var opened sync.Map
+
+// Origin returns the WGPUInstance and the WGPUAdapter that an open device of a driver's own, given as the binding's handle, is of. They
+// belong to the device. Other devices have none.
+func Origin(handle any) (instance, adapter unsafe.Pointer) {
+	var ref unsafe.Pointer
+	bindingOf(func(b *Binding) bool {
+		r, ok := b.Device(handle)
+		ref = r
+		return ok
+	})
+	if d, ok := opened.Load(ref); ok {
+		d := d.(*device)
+		return unsafe.Pointer(d.from.instance), unsafe.Pointer(d.adapter)
+	}
+	return nil, nil
+}
+
 // newDevice takes over c and the listing it was opened from. handle is nil for a device of our own.
 func (l *library) newDevice(
 	ctx context.Context, c *C.core_device, info driver.AdapterInfo, handle any, from *listing, adapter C.WGPUAdapter,
@@ -83,6 +102,7 @@ func (l *library) newDevice(
 	}
 	if d.own {
 		d.handle = d.ours
+		opened.Store(unsafe.Pointer(C.core_handle(c)), d)
 	} else { // only this device knows the address
 		runtime.AddCleanup(d, func(w *C.core_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
 	}
@@ -151,6 +171,9 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
 	first := d.Objects.Close()
+	if first && d.own {
+		opened.CompareAndDelete(unsafe.Pointer(C.core_handle(d.c)), d)
+	}
 	d.clear()
 	d.mu.Unlock()
 	if !first {

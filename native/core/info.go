@@ -48,12 +48,15 @@ func kindOf(kind driver.Kind, vendor uint32) driver.Kind {
 	return kind
 }
 
+// mostBuffer is the size of the largest buffer where a driver of the system names no limit.
+const mostBuffer = 1 << 40
+
 // grant sets the limits and features of an adapter, or those that a device was granted.
 func grant(info *driver.AdapterInfo, raw *C.core_adapter) {
 	const word = 3 // sizes of buffers and bindings are multiples of 4
 	r, to := &raw.limits, &info.Limits
-	to.MaxBufferSize = uint64(r.buffer) &^ word
-	to.MaxBindingSize = min(uint64(r.binding), uint64(r.buffer)) &^ word
+	to.MaxBufferSize = min(uint64(r.buffer), mostBuffer) &^ word
+	to.MaxBindingSize = min(uint64(r.binding), to.MaxBufferSize) &^ word
 	to.MaxStorageBuffers = min(uint32(r.storage_buffers), driver.MaxBindings)
 	to.MaxGroups = uint32(r.groups)
 	to.MaxInvocations = uint32(r.invocations)

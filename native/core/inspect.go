@@ -11,7 +11,7 @@ type Inspection struct {
 	Claimed     func(id driver.BufferID) bool // whether a call of Map has the buffer
 	Staging     func() uint64                 // bytes of the staging buffers that are kept
 	TrimStaging func(limit uint64)            // releases staging buffers until limit bytes are kept
-	SmallChunks func() (chunk, rowGap int)    // makes reads use the smallest staging buffers, and returns the sizes that matter
+	SmallChunks func() (rowGap int)           // makes reads use the smallest staging buffers; rows with such a gap are read one by one
 	Listed      func() bool                   // whether the driver keeps a listing for the next device
 	Lose        func()                        // marks the device lost, where the library's callback would
 }

@@ -24,9 +24,9 @@ func Inspect(dev driver.Device) Inspection {
 		Claimed:     d.claimed,
 		Staging:     func() uint64 { return d.staging.Bytes },
 		TrimStaging: d.trimStaging,
-		SmallChunks: func() (chunk, gap int) {
+		SmallChunks: func() int {
 			d.chunk = minStaging
-			return minStaging, rowGap
+			return rowGap
 		},
 		Listed: func() bool {
 			d.lib.mu.Lock()

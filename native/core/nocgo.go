@@ -16,6 +16,9 @@ func New(b Binding) driver.Driver { return unsupported(b.Name, "built without cg
 // Raw returns nothing: this build has no cgo.
 func Raw(any) (ref unsafe.Pointer, release func()) { return nil, func() {} }
 
+// Origin returns nothing: this build has no cgo.
+func Origin(any) (instance, adapter unsafe.Pointer) { return nil, nil }
+
 // FromRaw returns nothing: this build has no cgo.
 func FromRaw(any, unsafe.Pointer) any { return nil }
 

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/native/cogent"
+	"github.com/sublet-gpu/sublet/native/core"
 )
 
 // FromArray makes a tensor of an array, for [Export] or [ExportLegacy]. Everything that was called on the device before is
@@ -165,11 +163,14 @@ func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (b
 	case []byte:
 		t.Data = unsafe.Pointer(unsafe.SliceData(h))
 		return func() {}, nil
-	case *wgpu.Buffer:
+	default:
 		if place == OnHost {
 			break
 		}
 		ref, back := core.Raw(h)
+		if ref == nil {
+			break
+		}
 		t.Device, t.Handle = Device{WebGPU, 0}, uintptr(ref)
 		t.origin = lent{b, t.Handle}
 		return back, nil
@@ -188,10 +189,10 @@ func (t *Tensor) onDevice(op string, dev *gpu.Device) (b *buffer.Buffer, comesBa
 	if o, ok := t.origin.(lent); ok && o.handle == t.Handle && o.buf.Device() == dev {
 		return o.buf.Share(), true, nil
 	}
-	d, ok := dev.Handle().(*wgpu.Device)
-	if !ok || t.origin != any(dev) {
+	h := core.FromRaw(dev.Handle(), at(t.Handle))
+	if h == nil || t.origin != any(dev) {
 		return nil, false, fail(op, gpu.ErrForeign, "not known to be of this device")
 	}
-	b, err = buffer.WrapDevice(dev, core.FromRaw(d, at(t.Handle)), nil)
+	b, err = buffer.WrapDevice(dev, h, nil)
 	return b, false, err
 }

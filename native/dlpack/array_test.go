@@ -13,15 +13,14 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/native/cogent"
+	"github.com/sublet-gpu/sublet/native/core"
 	"github.com/sublet-gpu/sublet/native/dlpack/internal/ctest"
 )
 
@@ -152,7 +151,7 @@ func TestViews(t *testing.T) {
 // TestDeviceArray lends memory of the device, and takes it back as an array that shares it.
 func TestDeviceArray(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		_, isGPU := dev.Handle().(*wgpu.Device)
+		isGPU := dev.Info().Features.Has(driver.FeatureWGSL)
 		a := must[*ndarray.Array](t)(ndarray.FromSlice(dev, ramp(8), 2, 4))
 		part := must[*ndarray.Array](t)(a.Index(1))
 		check(t, a.Close())
@@ -278,12 +277,10 @@ func TestReadOnlyArray(t *testing.T) {
 
 // TestTrust takes a WGPUBuffer that somebody else made.
 func TestTrust(t *testing.T) {
-	dev, other := open(t, "cogent"), open(t, "cogent")
-	raw := must[*wgpu.Buffer](t)(dev.Handle().(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{
-		Size: 64, Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst,
-	}))
-	ref, release := cogent.Raw(raw)
-	raw.Release()
+	dev, other := open(t, devtest.Native()), open(t, devtest.Native())
+	raw := must[any](t)(devtest.User.Buffer(dev.Handle(), 64, false))
+	ref, release := core.Raw(raw)
+	devtest.User.Release(raw)
 	released := 0
 	x := &Tensor{
 		Device: Device{WebGPU, 0}, Handle: uintptr(ref), Type: dtype.Float32, Shape: []int64{4}, Strides: []int64{-1},
@@ -313,7 +310,7 @@ func TestTrust(t *testing.T) {
 	}
 	x.Trust(nil)
 	(*Tensor)(nil).Trust(dev)
-	if ref, release := cogent.Raw(nil); ref != nil || cogent.FromRaw(nil, nil) != nil {
+	if ref, release := core.Raw(nil); ref != nil || core.FromRaw(nil, nil) != nil {
 		t.Error("there is something in nothing")
 	} else {
 		release()

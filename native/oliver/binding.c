@@ -22,6 +22,17 @@ static WGPUStringView text(char const *s) { return (WGPUStringView){s, s ? strle
 // length is that of a view, which may stand for "to the end" or for nothing.
 static size_t length(WGPUStringView v) { return !v.data ? 0 : v.length == SIZE_MAX ? strlen(v.data) : v.length; }
 
+// usable reports whether the library can open an adapter. SwiftShader lacks shaderDrawParameters, which this version asks of every
+// Vulkan device, whether a program wants it or not, and ends the process where it is refused.
+static bool usable(WGPUAdapter adapter) {
+	enum { GOOGLE = 0x1ae0 };
+	WGPUAdapterInfo info = {0};
+	wgpuAdapterGetInfo(adapter, &info);
+	bool swiftshader = info.vendorID == GOOGLE && info.adapterType == WGPUAdapterType_CPU;
+	wgpuAdapterInfoFreeMembers(info);
+	return !swiftshader;
+}
+
 static size_t list(uint32_t backends, WGPUInstance *instance, WGPUAdapter **adapters) {
 	uint64_t bits = 0;
 	if (backends & CORE_VULKAN) bits |= WGPUInstanceBackend_Vulkan;
@@ -39,7 +50,14 @@ static size_t list(uint32_t backends, WGPUInstance *instance, WGPUAdapter **adap
 	// The second call enumerates anew and takes no capacity, so leave room for adapters plugged in between.
 	size_t n = wgpuInstanceEnumerateAdapters(*instance, &options, NULL);
 	if (!n || !(*adapters = calloc(n + 64, sizeof **adapters))) return 0;
-	return wgpuInstanceEnumerateAdapters(*instance, &options, *adapters);
+	n = wgpuInstanceEnumerateAdapters(*instance, &options, *adapters);
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++)
+		if (usable((*adapters)[i]))
+			(*adapters)[kept++] = (*adapters)[i];
+		else
+			wgpuAdapterRelease((*adapters)[i]);
+	return kept;
 }
 
 static void set_limits(core_limits *to, WGPULimits const *l) {
@@ -167,8 +185,7 @@ static WGPUDevice request(WGPUAdapter adapter, core_watch *watch, core_report re
 
 static bool poll(WGPUDevice device) { return wgpuDevicePoll(device, 0, NULL) != 0; }
 
-// wgpu-native v29 ends the process when it is asked for a scope of internal errors.
-static uint32_t const filters[] = {WGPUErrorFilter_Validation, WGPUErrorFilter_OutOfMemory};
+static uint32_t const filters[] = {WGPUErrorFilter_Validation, WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Internal};
 enum { NFILTERS = sizeof filters / sizeof *filters };
 
 static void push_scopes(WGPUDevice device) {

@@ -72,6 +72,8 @@ func bench() coretest.Bench {
 
 		Unseen:  unseen,
 		Cleared: true,
+
+		NoSwiftShader: "wgpu 29 ends the process when it opens it, https://github.com/gfx-rs/wgpu/issues/9293",
 	}
 }
 

@@ -42,6 +42,8 @@ type Bench struct {
 	Unseen string
 	// Cleared says that to release an object clears its handle, which is then refused like an empty one.
 	Cleared bool
+	// NoSwiftShader says why the driver does not list SwiftShader, or "".
+	NoSwiftShader string
 	// Fatal says why the library ends the process on a source, or returns "". Such sources are not compiled.
 	Fatal func(source string) string
 	// Except names cases of the suite that do not hold, each with the reason.

@@ -17,7 +17,7 @@ import (
 func testReadInChunks(t *testing.T, bench *Bench) {
 	const size = 1 << 18
 	d := bench.open(t)
-	_, rowGap := core.Inspect(d).SmallChunks()
+	rowGap := core.Inspect(d).SmallChunks()
 	source := make([]byte, size)
 	for i := range source {
 		source[i] = byte(i * 7 >> 3)
