@@ -126,7 +126,7 @@ void core_layout_free(core_device *d, core_layout *l);
 
 // buffer.c
 WGPUBuffer core_create_buffer(core_device *d, uint64_t size, uint32_t usage, core_error *error);
-int core_is_mapped(core_device *d, WGPUBuffer buffer);
+void core_probe(core_device *d, WGPUBuffer buffer, core_error *error);
 
 // submit.c
 void core_set_free(core_device *d, core_set *s);

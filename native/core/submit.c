@@ -27,8 +27,7 @@ static void end_pass(core_device *d) {
 static void end_segment(core_device *d, core_error *error) {
 	if (!d->encoder) return;
 	end_pass(d);
-	for (uint32_t i = 0; i < d->nwatched; i++)
-		if (core_is_mapped(d, d->watched[i])) core_fail(error, CORE_MAPPED, "");
+	for (uint32_t i = 0; i < d->nwatched; i++) core_probe(d, d->watched[i], error);
 	d->nwatched = 0;
 	core_submit_encoder(d, d->encoder, error);
 	d->encoder = NULL;
