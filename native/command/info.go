@@ -59,6 +59,7 @@ type limits struct {
 	MaxWorkgroupMemory  uint32    `json:"max_workgroup_memory"`
 	BindingOffsetAlign  uint32    `json:"binding_offset_align"`
 	MaxLoopsPerInvoking uint32    `json:"max_loops_per_invoking"`
+	TimestampPeriod     float32   `json:"timestamp_period"`
 }
 
 func (a *app) info(ctx context.Context) error {
