@@ -17,6 +17,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // AdapterInfo describes an adapter or a device.
@@ -136,7 +137,7 @@ func Drivers() []string {
 }
 
 // Adapters lists every adapter of every driver, best first within a driver. A driver that fails yields its error
-// and the listing goes on.
+// and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
 func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 	return adapters(ctx, getenv("SUBLET_BACKEND"))
 }
@@ -144,6 +145,10 @@ func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 // adapters is [Adapters] for one backend, or for all with "".
 func adapters(ctx context.Context, backend string) iter.Seq2[*Adapter, error] {
 	return func(yield func(*Adapter, error) bool) {
+		if err := host.CheckOrder("gpu: Adapters"); err != nil {
+			yield(nil, err)
+			return
+		}
 		for _, d := range linked() {
 			as, err := ofBackend(ctx, d, backend)
 			if err != nil && !yield(nil, err) {
@@ -174,7 +179,7 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)
-	if err = cmp.Or(err, fault.Ended(ctx, "gpu: "+op)); err != nil {
+	if err = cmp.Or(err, host.CheckOrder("gpu: "+op), fault.Ended(ctx, "gpu: "+op)); err != nil {
 		return nil, err
 	}
 	if c.handle != nil {
