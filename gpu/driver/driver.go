@@ -40,6 +40,8 @@ type Driver struct {
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
 	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
 	Adopt func(ctx context.Context, handle any) (Device, error)
+	// Experimental drivers are known to do some things wrong, which package gpu/driver/expected lists, or were tried little.
+	Experimental bool
 }
 
 // Adapter is a processor that can be opened, several times if need be.
