@@ -61,8 +61,8 @@ type config struct {
 	rung            rung
 }
 
-// WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page. The variable
-// SUBLET_DRIVER has the same effect where the option is absent.
+// WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page, or the name of one
+// that was registered. The variable SUBLET_DRIVER has the same effect where the option is absent.
 func WithDriver(name string) Option {
 	return func(c *config) error { c.driver = name; return nil }
 }
@@ -122,10 +122,10 @@ func newConfig(opts []Option) (*config, error) {
 	return c, c.settleLog()
 }
 
-// Drivers lists the names of the drivers that are linked, in order of preference.
+// Drivers lists the names of the drivers that are linked or registered, in order of preference.
 func Drivers() []string {
 	var names []string
-	for _, d := range drivers {
+	for _, d := range linked() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -142,11 +142,11 @@ func (a *Adapter) trust() int {
 	return 0
 }
 
-// Adapters lists every adapter of every linked driver, best first within a driver, experimental ones too. A driver that fails yields its
+// Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
 // error and the listing goes on.
 func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 	return func(yield func(*Adapter, error) bool) {
-		for _, d := range drivers {
+		for _, d := range linked() {
 			as, err := d.Adapters(ctx)
 			if err != nil && !yield(nil, err) {
 				return
@@ -196,7 +196,7 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 	if own, ok := handle.(driver.Device); ok {
 		return own, nil
 	}
-	for _, d := range drivers {
+	for _, d := range linked() {
 		if name != "" && d.Name != name {
 			continue
 		}
@@ -204,7 +204,7 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 			return dev, err
 		}
 	}
-	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
+	return nil, fail("Open", ErrUnsupported, "no driver knows such a device")
 }
 
 // getenv is os.Getenv without package os, which would be a tenth of the program in a page.
@@ -227,7 +227,7 @@ type Selection struct {
 	want string // the driver and the name that were asked for
 }
 
-// Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
+// Select selects every adapter of every driver, in the order of [Adapters]: best first within a driver.
 func Select(ctx context.Context) Selection {
 	if ctx == nil {
 		return Selection{}.mistake("Select", ErrInvalid, "nil context")

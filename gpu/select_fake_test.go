@@ -183,7 +183,7 @@ func TestRank(t *testing.T) {
 
 // TestOpenExperimental wants adapters of experimental drivers after all others but the oracle's, unless they are asked for.
 func TestOpenExperimental(t *testing.T) {
-	defer func(old []driver.Driver) { drivers = old }(drivers)
+	t.Cleanup(KeepDrivers())
 	t.Setenv("SUBLET_DRIVER", "")
 	t.Setenv("SUBLET_ADAPTER", "")
 	fake := func(name string, kind driver.Kind, features driver.Features, experimental bool) driver.Driver {

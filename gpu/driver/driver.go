@@ -38,7 +38,8 @@ type Driver struct {
 	// Adapters lists what there is, best first. None is no error.
 	Adapters func(ctx context.Context) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
-	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
+	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported. A registered driver may leave
+	// Adopt nil, and adopts nothing then.
 	Adopt func(ctx context.Context, handle any) (Device, error)
 	// Experimental drivers are known to do some things wrong, which package gpu/driver/expected lists, or were tried little.
 	Experimental bool
@@ -294,7 +295,7 @@ func (f Features) Names() []string {
 
 // AdapterInfo describes an adapter or an open device.
 type AdapterInfo struct {
-	Driver   string // the driver's name, for example "cogent"
+	Driver   string // the driver's name, for example "cogent", by which it is chosen
 	Name     string // the adapter's own name
 	Vendor   string
 	Backend  string // "vulkan", "metal", "d3d12", "webgpu", "go"
