@@ -182,6 +182,7 @@ func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescripto
 	if !d.vulkan {
 		return &wgpu.ShaderModuleDescriptor{Label: k.Label, WGSL: k.Source}, ""
 	}
+	lowerRelations(module)
 	code, err := naga.GenerateSPIRV(module, spirv.Options{
 		Version: spirv.Version1_3, BoundsCheckPolicies: spirv.BoundsCheckPolicies{Index: spirv.BoundsCheckRestrict},
 	})
