@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/gogpu/gputypes"
 	"github.com/gogpu/naga"
@@ -133,7 +134,7 @@ func (d *device) compile(op string, k *driver.Kernel, l *layout) (p *wgpu.Comput
 			err = why("the compiler panicked: " + fault.Panic(p))
 		}
 	}()
-	source, text := d.translate(k)
+	source, entry, text := d.translate(k)
 	if text != "" {
 		return nil, why(text)
 	}
@@ -143,7 +144,7 @@ func (d *device) compile(op string, k *driver.Kernel, l *layout) (p *wgpu.Comput
 	}
 	defer module.Release()
 	p, err = d.dev.CreateComputePipeline(&wgpu.ComputePipelineDescriptor{
-		Label: k.Label, Layout: l.pipelines, Module: module, EntryPoint: k.Entry,
+		Label: k.Label, Layout: l.pipelines, Module: module, EntryPoint: entry,
 	})
 	if err != nil {
 		return nil, why(err.Error())
@@ -152,80 +153,89 @@ func (d *device) compile(op string, k *driver.Kernel, l *layout) (p *wgpu.Comput
 }
 
 // translate checks a kernel, of which the library checks little, and returns what it is to compile, or why the kernel is wrong.
-func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescriptor, wrong string) {
+func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescriptor, entry, wrong string) {
 	limits := d.Info().Limits
 	if text := wgsl.Unsafe(k.Source); text != "" {
-		return nil, text
+		return nil, "", text
 	}
+	text, entry := k.Source, k.Entry
 	if s, err := wgsl.Tokenize(k.Source); err == nil {
 		if text := s.Excess(k.Entry, limits.MaxWorkgroupMemory); text != "" {
-			return nil, text
+			return nil, "", text
 		}
+		text, entry = portable(s), k.Entry+suffix
 	}
-	ast, err := naga.Parse(k.Source)
+	module, err := parse(text)
 	if err != nil {
-		return nil, err.Error()
+		return nil, "", strings.ReplaceAll(err.Error(), suffix, "")
 	}
-	module, err := naga.LowerWithSource(ast, k.Source)
-	if err != nil {
-		return nil, err.Error()
-	}
-	if found, err := naga.Validate(module); err != nil || len(found) > 0 {
-		if err == nil {
-			err = found[0]
-		}
-		return nil, err.Error()
-	}
-	if text := checkInterface(module, k, &limits); text != "" {
-		return nil, text
+	order, wrong := checkInterface(module, entry, k.Layout, &limits)
+	if wrong != "" {
+		return nil, "", strings.ReplaceAll(wrong, suffix, "")
 	}
 	if !d.vulkan {
-		return &wgpu.ShaderModuleDescriptor{Label: k.Label, WGSL: k.Source}, ""
+		return &wgpu.ShaderModuleDescriptor{Label: k.Label, WGSL: text}, entry, ""
 	}
-	lowerRelations(module)
+	lower(module, order)
 	code, err := naga.GenerateSPIRV(module, spirv.Options{
 		Version: spirv.Version1_3, BoundsCheckPolicies: spirv.BoundsCheckPolicies{Index: spirv.BoundsCheckRestrict},
 	})
 	if err != nil {
-		return nil, err.Error()
+		return nil, "", err.Error()
 	}
 	words := make([]uint32, len(code)/4)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint32(code[4*i:])
 	}
-	return &wgpu.ShaderModuleDescriptor{Label: k.Label, SPIRV: words}, ""
+	return &wgpu.ShaderModuleDescriptor{Label: k.Label, SPIRV: words}, entry, ""
 }
 
-// checkInterface holds an entry point to the limits of the device and to the layout that the kernel says it has.
-func checkInterface(m *ir.Module, k *driver.Kernel, l *driver.Limits) (wrong string) {
-	i := slices.IndexFunc(m.EntryPoints, func(e ir.EntryPoint) bool { return e.Name == k.Entry && e.Stage == ir.StageCompute })
-	if i < 0 {
-		return "there is no entry point " + fault.Short(k.Entry)
+func parse(text string) (*ir.Module, error) {
+	ast, err := naga.Parse(text)
+	if err != nil {
+		return nil, err
 	}
-	entry := &m.EntryPoints[i]
+	module, err := naga.LowerWithSource(ast, text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := naga.Validate(module)
+	if err == nil && len(found) > 0 {
+		err = found[0]
+	}
+	return module, err
+}
+
+// checkInterface holds an entry point to the limits of the device and to the layout that the kernel says it has. It returns an order of
+// the functions in which they stand behind those that they call.
+func checkInterface(m *ir.Module, entry string, layout driver.Layout, l *driver.Limits) (order []ir.FunctionHandle, wrong string) {
+	i := slices.IndexFunc(m.EntryPoints, func(e ir.EntryPoint) bool { return e.Name == entry && e.Stage == ir.StageCompute })
+	if i < 0 {
+		return nil, "there is no entry point " + fault.Short(entry)
+	}
 	total := uint64(1)
-	for i, n := range entry.Workgroup {
+	for i, n := range m.EntryPoints[i].Workgroup {
 		if n == 0 || n > l.MaxGroupSize[i] {
-			return fault.Text("a workgroup of ", n, " invocations in dimension ", i, ", the most are ", l.MaxGroupSize[i])
+			return nil, fault.Text("a workgroup of ", n, " invocations in dimension ", i, ", the most are ", l.MaxGroupSize[i])
 		}
 		total *= uint64(n)
 	}
 	if total > uint64(l.MaxInvocations) {
-		return fault.Text("a workgroup of ", total, " invocations, the most are ", l.MaxInvocations)
+		return nil, fault.Text("a workgroup of ", total, " invocations, the most are ", l.MaxInvocations)
 	}
-	used, recursion := reached(m, &entry.Function)
-	if recursion {
-		return "a function calls itself"
+	r, globals := reached(m, &m.EntryPoints[i].Function)
+	if r.recursion {
+		return nil, "a function calls itself"
 	}
 	for i, v := range m.GlobalVariables {
-		if v.Binding == nil || !used[ir.GlobalVariableHandle(i)] {
+		if v.Binding == nil || !globals[ir.GlobalVariableHandle(i)] {
 			continue
 		}
-		if text := checkBinding(v, k.Layout); text != "" {
-			return text
+		if text := checkBinding(v, layout); text != "" {
+			return nil, text
 		}
 	}
-	return ""
+	return r.order, ""
 }
 
 func checkBinding(v ir.GlobalVariable, layout driver.Layout) (wrong string) {

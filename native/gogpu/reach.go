@@ -12,20 +12,23 @@ import (
 type reach struct {
 	module    *ir.Module
 	globals   map[ir.GlobalVariableHandle]bool // that they use
+	begun     map[ir.FunctionHandle]bool
 	done      map[ir.FunctionHandle]bool
-	open      map[ir.FunctionHandle]bool // that called the one at hand
+	order     []ir.FunctionHandle // the called before their callers
 	recursion bool
 }
 
-// reached returns the global variables that a function and those that it calls use, and whether one of them calls itself.
-func reached(m *ir.Module, entry *ir.Function) (globals map[ir.GlobalVariableHandle]bool, recursion bool) {
-	r := reach{module: m, globals: map[ir.GlobalVariableHandle]bool{}, done: map[ir.FunctionHandle]bool{}, open: map[ir.FunctionHandle]bool{}}
+// reached returns what an entry point and all functions call, and the global variables that the entry point and those that it calls use.
+func reached(m *ir.Module, entry *ir.Function) (r *reach, globals map[ir.GlobalVariableHandle]bool) {
+	r = &reach{
+		module: m, globals: map[ir.GlobalVariableHandle]bool{}, begun: map[ir.FunctionHandle]bool{}, done: map[ir.FunctionHandle]bool{},
+	}
 	r.function(entry)
 	globals = maps.Clone(r.globals)
-	for i := range m.Functions { // recursion is wrong in what nobody calls, too
+	for i := range m.Functions {
 		r.call(ir.FunctionHandle(i))
 	}
-	return globals, r.recursion
+	return r, globals
 }
 
 func (r *reach) function(f *ir.Function) {
@@ -34,38 +37,38 @@ func (r *reach) function(f *ir.Function) {
 			r.globals[g.Variable] = true
 		}
 	}
-	r.block(f.Body)
-}
-
-func (r *reach) block(b []ir.Statement) {
-	for _, s := range b {
-		switch s := s.Kind.(type) {
-		case ir.StmtBlock:
-			r.block(s.Block)
-		case ir.StmtIf:
-			r.block(s.Accept)
-			r.block(s.Reject)
-		case ir.StmtSwitch:
-			for _, c := range s.Cases {
-				r.block(c.Body)
-			}
-		case ir.StmtLoop:
-			r.block(s.Body)
-			r.block(s.Continuing)
-		case ir.StmtCall:
-			r.call(s.Function)
-		}
-	}
+	calls(f.Body, func(_ *ir.Statement, c ir.StmtCall) { r.call(c.Function) })
 }
 
 func (r *reach) call(f ir.FunctionHandle) {
-	switch {
-	case int(f) >= len(r.module.Functions):
-	case r.open[f]:
-		r.recursion = true
-	case !r.done[f]:
-		r.done[f], r.open[f] = true, true
-		r.function(&r.module.Functions[f])
-		r.open[f] = false
+	if r.begun[f] || int(f) >= len(r.module.Functions) {
+		r.recursion = r.recursion || !r.done[f]
+		return
+	}
+	r.begun[f] = true
+	r.function(&r.module.Functions[f])
+	r.done[f] = true
+	r.order = append(r.order, f)
+}
+
+// calls visits the calls in a block.
+func calls(b []ir.Statement, visit func(*ir.Statement, ir.StmtCall)) {
+	for i := range b {
+		switch s := b[i].Kind.(type) {
+		case ir.StmtBlock:
+			calls(s.Block, visit)
+		case ir.StmtIf:
+			calls(s.Accept, visit)
+			calls(s.Reject, visit)
+		case ir.StmtSwitch:
+			for _, c := range s.Cases {
+				calls(c.Body, visit)
+			}
+		case ir.StmtLoop:
+			calls(s.Body, visit)
+			calls(s.Continuing, visit)
+		case ir.StmtCall:
+			visit(&b[i], s)
+		}
 	}
 }
