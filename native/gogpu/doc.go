@@ -10,8 +10,9 @@
 //
 // The driver does without dynamic offsets, which the library ignores, and has a bind group for each parameter block of a binding set.
 // The library orders dispatches among themselves and before copies, but nothing after copies, clears and writes; what needs their
-// results goes into another submission. It compiles kernels with indices that are held to their bounds only where it is given SPIR-V,
-// which the driver therefore makes itself for Vulkan.
+// results goes into another submission. Its compiler knows neither all() nor any(), takes functions for builtin ones of the same name and
+// abs() of an unsigned number for that of a signed one, and does not hold indices to their bounds. The driver changes what the compiler
+// has read before SPIR-V is made of it, which it does for Vulkan only.
 //
 // Buffers cannot be mapped. Loops that a software adapter ends early (Limits.MaxLoopsPerInvoking) are not noticed.
 package gogpu

@@ -177,9 +177,7 @@ func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescripto
 		return &wgpu.ShaderModuleDescriptor{Label: k.Label, WGSL: text}, entry, ""
 	}
 	lower(module, order)
-	code, err := naga.GenerateSPIRV(module, spirv.Options{
-		Version: spirv.Version1_3, BoundsCheckPolicies: spirv.BoundsCheckPolicies{Index: spirv.BoundsCheckRestrict},
-	})
+	code, err := naga.GenerateSPIRV(module, spirv.Options{Version: spirv.Version1_3})
 	if err != nil {
 		return nil, "", err.Error()
 	}
