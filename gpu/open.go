@@ -26,6 +26,9 @@ type AdapterInfo = driver.AdapterInfo
 // Adapter is a processor that can be opened with [Adapter.Open], any number of times.
 type Adapter struct {
 	Info AdapterInfo
+	// Experimental adapters are those of a driver that is known to do some things wrong, or was tried little.
+	Experimental bool
+
 	open func(context.Context) (driver.Device, error)
 }
 
@@ -136,8 +139,19 @@ func Drivers() []string {
 	return names
 }
 
-// Adapters lists every adapter of every driver, best first within a driver. A driver that fails yields its error
-// and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
+// trust orders adapters for Open, lowest first.
+func (a *Adapter) trust() int {
+	switch {
+	case !a.Info.Features.Has(driver.FeatureWGSL): // the oracle
+		return 2
+	case a.Experimental:
+		return 1
+	}
+	return 0
+}
+
+// Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
+// error and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
 func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 	return adapters(ctx, getenv("SUBLET_BACKEND"))
 }
@@ -155,7 +169,7 @@ func adapters(ctx context.Context, backend string) iter.Seq2[*Adapter, error] {
 				return
 			}
 			for _, a := range as {
-				if !yield(&Adapter{a.Info, a.Open}, nil) {
+				if !yield(&Adapter{a.Info, d.Experimental, a.Open}, nil) {
 					return
 				}
 			}
@@ -175,7 +189,8 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 }
 
 // Open opens the best adapter that fits the options: a GPU before a software adapter, and the Go oracle (driver "cpu")
-// where there is nothing else. Close the device when done.
+// where there is nothing else. An experimental adapter is taken where only the oracle is left beside it, or the driver is asked for by
+// name. Close the device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)
@@ -197,8 +212,11 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	frugal := func(a *Adapter) bool { return c.frugal && a.Info.Kind == driver.KindIntegrated }
-	return list[max(0, slices.IndexFunc(list, frugal))].Open(ctx, opts...) // each driver lists its best first, the oracle comes last
+	slices.SortStableFunc(list, func(a, b *Adapter) int { return a.trust() - b.trust() }) // each driver lists its best first
+	frugal := func(a *Adapter) bool {
+		return c.frugal && a.Info.Kind == driver.KindIntegrated && a.trust() == list[0].trust()
+	}
+	return list[max(0, slices.IndexFunc(list, frugal))].Open(ctx, opts...)
 }
 
 // adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.

@@ -27,7 +27,8 @@ func linked() []driver.Driver {
 // and [Open] find it from then on. It comes after the drivers that are linked or registered already, and before the oracle.
 //
 // A driver without a name or without Adapters, and a name that is taken, are [ErrInvalid]. Adopt may be nil: the driver then adopts
-// nothing. The Info of its adapters and of their devices must have the driver's name.
+// nothing. The Info of its adapters and of their devices must have the driver's name. Open prefers the adapters of others to those of an
+// experimental driver.
 func Register(d driver.Driver) error {
 	const op = "Register"
 	if d.Name == "" || d.Adapters == nil {

@@ -34,7 +34,7 @@ func fakes() (s Selection, opened *int) {
 		{Driver: "x", Name: "llvmpipe", Vendor: "mesa", Kind: driver.KindCPU, Features: driver.FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 2 << 30}},
 		{Driver: "oracle", Name: "Go", Kind: driver.KindCPU, Limits: driver.Limits{MaxBufferSize: 16 << 30}},
 	} {
-		s.list = append(s.list, &Adapter{i, func(context.Context) (driver.Device, error) {
+		s.list = append(s.list, &Adapter{Info: i, open: func(context.Context) (driver.Device, error) {
 			if i.Name == "Broken" {
 				return nil, fail("Open", ErrNoMemory)
 			}
@@ -178,5 +178,46 @@ func TestRank(t *testing.T) {
 	}
 	if got := names(s); got != "Big One,Small,Broken,llvmpipe,Go" {
 		t.Errorf("the first selection is now %s", got)
+	}
+}
+
+// TestOpenExperimental wants adapters of experimental drivers after all others but the oracle's, unless they are asked for.
+func TestOpenExperimental(t *testing.T) {
+	t.Cleanup(KeepDrivers())
+	t.Setenv("SUBLET_DRIVER", "")
+	t.Setenv("SUBLET_ADAPTER", "")
+	fake := func(name string, kind driver.Kind, features driver.Features, experimental bool) driver.Driver {
+		a := driver.Adapter{Info: AdapterInfo{Driver: name, Name: "of " + name, Kind: kind, Features: features}}
+		a.Open = func(context.Context) (driver.Device, error) { return fakeDevice{info: a.Info, opened: new(int)}, nil }
+		return driver.Driver{
+			Name: name, Adapters: func(context.Context) ([]driver.Adapter, error) { return []driver.Adapter{a}, nil }, Experimental: experimental,
+		}
+	}
+	oracle := fake("oracle", driver.KindCPU, 0, false)
+	trial := fake("trial", driver.KindIntegrated, driver.FeatureWGSL, true)
+	proven := fake("proven", driver.KindCPU, driver.FeatureWGSL, false)
+	for _, c := range []struct {
+		want    string
+		linked  []driver.Driver
+		options []Option
+	}{
+		{"proven", []driver.Driver{trial, proven, oracle}, nil},
+		{"proven", []driver.Driver{proven, oracle, trial}, nil},
+		{"proven", []driver.Driver{trial, proven, oracle}, []Option{WithLowPower()}},
+		{"trial", []driver.Driver{oracle, trial}, nil},
+		{"trial", []driver.Driver{trial, proven, oracle}, []Option{WithDriver("trial")}},
+		{"trial", []driver.Driver{proven, trial, oracle}, []Option{WithAdapter("trial")}},
+		{"oracle", []driver.Driver{proven, trial, oracle}, []Option{WithDriver("oracle")}},
+	} {
+		drivers = c.linked
+		d, err := Open(t.Context(), c.options...)
+		if err != nil || d.Info().Driver != c.want {
+			t.Errorf("%v, error %v, want one of %s", d, err, c.want)
+		}
+		for a, err := range Adapters(t.Context()) {
+			if err != nil || a.Experimental != (a.Info.Driver == "trial") {
+				t.Errorf("%+v, %v", a, err)
+			}
+		}
 	}
 }

@@ -43,6 +43,8 @@ type Driver struct {
 	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported. A registered driver may leave
 	// Adopt nil, and adopts nothing then.
 	Adopt func(ctx context.Context, handle any) (Device, error)
+	// Experimental drivers are known to do some things wrong, which package gpu/driver/expected lists, or were tried little.
+	Experimental bool
 }
 
 // Adapter is a processor that can be opened, several times if need be.

@@ -14,13 +14,12 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-var compileCases = []testCase{
+var compileCases = append([]testCase{
 	{"KernelRefused", kernelRefused},
 	{"KernelReused", kernelReused},
 	{"KernelWithoutReference", kernelWithoutReference},
-	{"KernelErrors", kernelErrors},
 	{"KernelCancelled", kernelCancelled},
-}
+}, mistakeCases()...)
 
 // kernelRefused is what no device takes, whatever it compiles.
 func kernelRefused(r *rig) {
@@ -124,48 +123,71 @@ func at(line string) string {
 	return head + strings.Repeat("\n", mistakeLine-strings.Count(head, "\n")-1) + line + "\n}\n"
 }
 
-// kernelErrors: a kernel that does not compile says where, and harms nothing.
-func kernelErrors(r *rig) {
-	if !r.has(driver.FeatureWGSL) {
-		r.refused("wrong WGSL", r.dev.NewKernel(r.ctx, 1, &driver.Kernel{Source: at("let = ;"), Entry: "main", Layout: bump.layout}), fault.ErrUnsupported)
-		return
+// mistake is what a kernel does not compile for.
+type mistake struct {
+	name, source, entry string
+	layout              driver.Layout
+	line                bool // whether it is in mistakeLine
+}
+
+const good = "v[0] = v[0] + 1u;"
+
+var mistakes = []mistake{
+	{"syntax", at("let = ;"), "main", bump.layout, true},
+	{"unknown name", at("v[0] = nonsense;"), "main", bump.layout, true},
+	{"unknown function", at("v[0] = nonsense(1u);"), "main", bump.layout, true},
+	{"types", at("v[0] = 1.5;"), "main", bump.layout, false},
+	{"no WGSL", "This is not WGSL.", "main", bump.layout, false},
+	{"entry point", at(good), "other", bump.layout, false},
+	{"missing binding", at(good), "main", driver.NewLayout(none, readWrite), false},
+	{"read-only binding", at(good), "main", driver.NewLayout(readOnly), false},
+	{"parameters for storage", at(good), "main", driver.NewLayout(params), false},
+	{"an array without a length as a value", at("let a = array<u32>();"), "main", bump.layout, false},
+	{"a type too large", "struct S { a: array<vec4<u32>, 2147483648u> } @group(0) @binding(0) var<storage> s: S;\n" +
+		"@compute @workgroup_size(1) fn main() { let a = s.a[0]; }", "main", driver.NewLayout(readOnly), false},
+	{"workgroup too large", strings.Replace(at(good), "size(1)", "size(65536, 65536)", 1), "main", bump.layout, false},
+	{"workgroup of none", strings.Replace(at(good), "size(1)", "size(0)", 1), "main", bump.layout, false},
+	{"recursion", at(good) + "fn f(x: u32) -> u32 { if (x == 0u) { return 0u; } return f(x - 1u); }", "main", bump.layout, false},
+}
+
+// mistakeCases: a kernel that does not compile says where, and harms nothing. Each mistake is a case, as drivers differ in what they find.
+func mistakeCases() (list []testCase) {
+	add := func(name string, of func(r *rig) mistake) {
+		list = append(list, testCase{"KernelErrors/" + name, func(r *rig) { kernelError(r, of(r)) }})
 	}
-	good := at("v[0] = v[0] + 1u;")
-	shared := func(more int) string { // than the workgroups' memory, in words
-		n := strconv.Itoa(int(r.info.Limits.MaxWorkgroupMemory/4) - 64 + more)
-		return "const N = " + n + "u;\nalias A = array<u32, N>; var<workgroup> w: A; var<workgroup> x: array<vec4<f32>, 16>;\n" +
-			at("w[v[1]] = 1u; x[v[2]].x = 1.0; v[0] = w[v[3]];")
+	for _, m := range mistakes {
+		add(m.name, func(*rig) mistake { return m })
+	}
+	for _, c := range []struct {
+		name string
+		more int
+	}{{"workgroup memory", 1}, {"workgroup memory beyond all measure", 1 << 29}} {
+		add(c.name, func(r *rig) mistake { return mistake{c.name, r.shared(c.more), "main", bump.layout, false} })
+	}
+	return list
+}
+
+// shared is a kernel that has so many words more than the memory of workgroups.
+func (r *rig) shared(more int) string {
+	n := strconv.Itoa(int(r.info.Limits.MaxWorkgroupMemory/4) - 64 + more)
+	return "const N = " + n + "u;\nalias A = array<u32, N>; var<workgroup> w: A; var<workgroup> x: array<vec4<f32>, 16>;\n" +
+		at("w[v[1]] = 1u; x[v[2]].x = 1.0; v[0] = w[v[3]];")
+}
+
+func kernelError(r *rig, m mistake) {
+	want := fault.ErrCompile
+	if !r.has(driver.FeatureWGSL) {
+		want = fault.ErrUnsupported
 	}
 	r.kernels++
 	id := r.kernels
-	for _, c := range []struct {
-		name, source, entry string
-		layout              driver.Layout
-		line                bool // whether the mistake is in mistakeLine
-	}{
-		{"syntax", at("let = ;"), "main", bump.layout, true},
-		{"unknown name", at("v[0] = nonsense;"), "main", bump.layout, true},
-		{"unknown function", at("v[0] = nonsense(1u);"), "main", bump.layout, true},
-		{"types", at("v[0] = 1.5;"), "main", bump.layout, false},
-		{"no WGSL", "This is not WGSL.", "main", bump.layout, false},
-		{"entry point", good, "other", bump.layout, false},
-		{"missing binding", good, "main", driver.NewLayout(none, readWrite), false},
-		{"read-only binding", good, "main", driver.NewLayout(readOnly), false},
-		{"parameters for storage", good, "main", driver.NewLayout(params), false},
-		{"workgroup memory", shared(1), "main", bump.layout, false},
-		{"workgroup memory beyond all measure", shared(1 << 29), "main", bump.layout, false},
-		{"an array without a length as a value", at("let a = array<u32>();"), "main", bump.layout, false},
-		{"a type too large", "struct S { a: array<vec4<u32>, 2147483648u> } @group(0) @binding(0) var<storage> s: S;\n" +
-			"@compute @workgroup_size(1) fn main() { let a = s.a[0]; }", "main", driver.NewLayout(readOnly), false},
-		{"workgroup too large", strings.Replace(good, "size(1)", "size(65536, 65536)", 1), "main", bump.layout, false},
-		{"workgroup of none", strings.Replace(good, "size(1)", "size(0)", 1), "main", bump.layout, false},
-		{"recursion", good + "fn f(x: u32) -> u32 { if (x == 0u) { return 0u; } return f(x - 1u); }", "main", bump.layout, false},
-	} {
-		err := r.dev.NewKernel(r.ctx, id, &driver.Kernel{Label: c.name, Source: c.source, Entry: c.entry, Layout: c.layout})
-		r.refused(c.name, err, fault.ErrCompile)
-		if c.line && err != nil && !mentions(err.Error(), mistakeLine) {
-			r.Errorf("%s: the message does not name line %d: %v", c.name, mistakeLine, err)
-		}
+	err := r.dev.NewKernel(r.ctx, id, &driver.Kernel{Label: m.name, Source: m.source, Entry: m.entry, Layout: m.layout})
+	r.refused(m.name, err, want)
+	if m.line && r.has(driver.FeatureWGSL) && err != nil && !mentions(err.Error(), mistakeLine) {
+		r.Errorf("%s: the message does not name line %d: %v", m.name, mistakeLine, err)
+	}
+	if err == nil {
+		r.dev.FreeKernel(id)
 	}
 	r.compileAs(id, bump)
 	r.runs(id)

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -15,7 +14,7 @@ import (
 // rig is what a case works with: a device, a command list, and ids that it gives out from 1 on. Its methods end the
 // test on errors.
 type rig struct {
-	*testing.T
+	reporter
 	ctx  context.Context // of this round
 	dev  driver.Device
 	info driver.AdapterInfo
@@ -28,14 +27,14 @@ type rig struct {
 	bound   map[driver.BindingsID]bool // what the device has
 }
 
-func newRig(t *testing.T, ctx context.Context, dev driver.Device, open opener) *rig {
-	return &rig{T: t, ctx: ctx, dev: dev, info: dev.Info(), open: open, bound: map[driver.BindingsID]bool{}}
+func newRig(ctx context.Context, t reporter, dev driver.Device, open opener) *rig {
+	return &rig{reporter: t, ctx: ctx, dev: dev, info: dev.Info(), open: open, bound: map[driver.BindingsID]bool{}}
 }
 
 // second returns a rig with a device of its own.
 func (r *rig) second() *rig {
 	r.Helper()
-	return newRig(r.T, r.ctx, newDevice(r.T, r.open), r.open)
+	return newRig(r.ctx, r.reporter, newDevice(r.ctx, r.reporter, r.open), r.open)
 }
 
 func (r *rig) release() {

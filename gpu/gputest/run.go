@@ -10,15 +10,23 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/driver/expected"
 )
 
-// Run tests the driver whose devices open makes.
+// Run tests the driver whose devices open makes. What package gpu/driver/expected says that the driver fails, it must fail.
 func Run(t *testing.T, open func(ctx context.Context) (driver.Device, error)) {
 	t.Helper()
-	t.Run("thrice", func(t *testing.T) { suite(t, open, cases, 3) })
-	backwards := slices.Clone(cases)
+	table := expected.For(newDevice(t.Context(), t, open).Info().Driver)
+	pass, fail := split(t, cases, table)
+	t.Run("thrice", func(t *testing.T) { suite(t, open, pass, rounds) })
+	backwards := slices.Clone(pass)
 	slices.Reverse(backwards)
 	t.Run("backwards", func(t *testing.T) { suite(t, open, backwards, 1) })
+	for _, c := range cases {
+		if why, fails := fail[c.name]; fails {
+			t.Run("expected/"+c.name, func(t *testing.T) { expectFailure(t, open, c, why, patience) })
+		}
+	}
 }
 
 type opener = func(ctx context.Context) (driver.Device, error)
@@ -33,33 +41,35 @@ var cases = slices.Concat(
 	refusalCases, mappingCases, contextCases, parallelCases, randomCases, lifeCases,
 )
 
-// patience is how long one round of one case may take. Only a hang takes that long.
-const patience = 2 * time.Minute
+const (
+	patience = 2 * time.Minute // for one round of one case; only a hang takes that long
+	rounds   = 3               // of a case on one device
+)
 
 func suite(t *testing.T, open opener, cases []testCase, rounds int) {
-	dev := newDevice(t, open)
+	dev := newDevice(t.Context(), t, open)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range rounds {
-				t.Run(strconv.Itoa(i+1), func(t *testing.T) { round(t, dev, open, c) })
+				t.Run(strconv.Itoa(i+1), func(t *testing.T) { round(t.Context(), t, dev, open, c) })
 			}
 		})
 	}
 }
 
 // round runs a case once and leaves the device as it was, so that the next round uses the same ids for other objects.
-func round(t *testing.T, dev driver.Device, open opener, c testCase) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func round(ctx context.Context, t reporter, dev driver.Device, open opener, c testCase) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := newRig(t, ctx, dev, open)
+	r := newRig(ctx, t, dev, open)
 	defer r.release()
 	c.run(r)
 	r.healthy()
 }
 
-func newDevice(t *testing.T, open opener) driver.Device {
+func newDevice(ctx context.Context, t reporter, open opener) driver.Device {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	dev, err := open(ctx)
 	if err != nil {

@@ -278,6 +278,25 @@ func TestInfo(t *testing.T) {
 	}
 }
 
+func TestInfoOfExperimentalDrivers(t *testing.T) {
+	found := info{
+		Adapters: []adapter{{Driver: "proven", Name: "A"}, {Driver: "trial", Name: "B", Experimental: true}},
+		Failures: []failure{{"trial", "KernelErrors/types", "it finds no wrong types"}},
+	}
+	var out strings.Builder
+	if err := found.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"proven ", "trial (experimental) ", "KernelErrors/types ", "it finds no wrong types"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %q", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "proven (exp") {
+		t.Errorf("all are experimental: %q", out.String())
+	}
+}
+
 func TestVersionAndHelp(t *testing.T) {
 	if text := must(t, "--version"); !strings.HasPrefix(text, "sublet ") || !strings.Contains(text, "go1") {
 		t.Errorf("printed %q", text)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver/expected"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
@@ -22,6 +23,8 @@ func (a *app) infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "List the drivers and adapters of this machine",
 		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
+An experimental adapter is used only where it is asked for by --driver, or where
+nothing but the oracle is left; what its driver is known to do wrong, by the tests of drivers, is listed below the adapters.
 With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
 IEEE 754 does not allow is computed on each: "flushes subnormals" (results below 2^-126 become 0), "reassociates"
 ((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Sums and differences of this program are written so
@@ -35,15 +38,25 @@ that only subnormals are lost.`,
 type info struct {
 	Drivers  []string  `json:"drivers"`
 	Adapters []adapter `json:"adapters"`
+	Failures []failure `json:"expected_failures"`
+}
+
+// failure is a test that a driver is expected to fail on this platform.
+type failure struct {
+	Driver string `json:"driver"`
+	Case   string `json:"case"`
+	Why    string `json:"why"`
 }
 
 type adapter struct {
-	Driver   string   `json:"driver"`
-	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`
-	Backend  string   `json:"backend"`
-	Limits   limits   `json:"limits"`
-	Features []string `json:"features"`
+	Driver string `json:"driver"`
+	// Experimental is that of gpu.Adapter.
+	Experimental bool     `json:"experimental"`
+	Name         string   `json:"name"`
+	Kind         string   `json:"kind"`
+	Backend      string   `json:"backend"`
+	Limits       limits   `json:"limits"`
+	Features     []string `json:"features"`
 	// Arithmetic is nil where no device can be opened.
 	Arithmetic *arithmetic `json:"arithmetic"`
 }
@@ -63,9 +76,16 @@ type limits struct {
 }
 
 func (a *app) info(ctx context.Context) error {
-	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}}
+	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}, Failures: []failure{}}
 	if a.driver != "" && !slices.Contains(found.Drivers, a.driver) {
 		return fault.Fail("info", gpu.ErrNoAdapter, "no driver ", strconv.Quote(a.driver), "; there are: ", strings.Join(found.Drivers, ", "))
+	}
+	for _, d := range found.Drivers {
+		for _, f := range expected.For(d) {
+			if a.driver == "" || a.driver == d {
+				found.Failures = append(found.Failures, failure{d, f.Case, f.Why})
+			}
+		}
 	}
 	for ad, err := range gpu.Adapters(ctx) {
 		if err != nil { // one driver fails, the others may do
@@ -74,7 +94,7 @@ func (a *app) info(ctx context.Context) error {
 		}
 		i := ad.Info
 		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
-			one := adapter{i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
+			one := adapter{i.Driver, ad.Experimental, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
 			if done, err := probe(ctx, ad); err == nil {
 				one.Arithmetic = &done
 			} else {
@@ -92,8 +112,22 @@ func (a *app) info(ctx context.Context) error {
 func (found info) print(out io.Writer) error {
 	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES"}
 	for _, ad := range found.Adapters {
+		name := ad.Driver
+		if ad.Experimental {
+			name += " (experimental)"
+		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s",
-			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " ")))
+			name, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " ")))
+	}
+	if err := printTable(out, rows); err != nil || len(found.Failures) == 0 {
+		return err
+	}
+	rows = []string{"DRIVER\tEXPECTED FAILURE\tWHY"}
+	for _, f := range found.Failures {
+		rows = append(rows, f.Driver+"\t"+f.Case+"\t"+f.Why)
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
 	}
 	return printTable(out, rows)
 }

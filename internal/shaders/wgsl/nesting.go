@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wgsl
+
+import "strconv"
+
+// Compilers descend into a kernel recursively and run out of stack, which ends the process, on sources of a few kilobytes. The limits
+// here are those of Chrome's compiler where it has any, and a tenth or less of what is fatal on a stack of eight megabytes.
+const (
+	maxNesting      = 127  // brackets within brackets
+	maxDeclarations = 1024 // of const and alias, which may refer to each other
+)
+
+// What is counted within a pair of brackets.
+const (
+	operators = iota // in a row, without a bracket, comma or semicolon around
+	members          // likewise, a.b.c
+	branches         // of one if
+)
+
+var limits = [...]struct {
+	most   int
+	excess string
+}{
+	operators: {512, "an expression has too many operators"},
+	members:   {512, "a chain of members is too long"},
+	branches:  {256, "an if has too many branches"},
+}
+
+// nestingLevel is what was counted within a pair of brackets.
+type nestingLevel struct {
+	count  [len(limits)]int
+	closed bool // the last token was a block's end
+}
+
+// Unsafe says why a compiler must not get a WGSL source, or "". A source that only has brackets without partners is
+// left to the compiler, whose messages are better.
+func Unsafe(source string) string {
+	s, err := Tokenize(source)
+	if s == nil {
+		return err.Error()
+	}
+	var levels [maxNesting + 1]nestingLevel
+	depth, declarations := 0, 0
+	for i := range s.Tokens {
+		l, of := &levels[depth], -1
+		closed := l.closed
+		l.closed = false
+		switch text := s.At(i); text {
+		case "(", "[", "{":
+			if depth++; depth > maxNesting {
+				return s.atLine(i, "brackets are nested too deeply")
+			}
+			levels[depth] = nestingLevel{}
+		case ")", "]", "}":
+			depth = max(depth-1, 0)
+			if l = &levels[depth]; text == "}" {
+				l.closed, l.count[operators], l.count[members] = true, 0, 0
+			}
+		case ";", ",":
+			*l = nestingLevel{}
+		case ".":
+			of = members
+		case "else":
+			of = branches
+		case "const", "alias":
+			if declarations++; declarations > maxDeclarations {
+				return s.atLine(i, "there are too many declarations of constants and types")
+			}
+		default:
+			if s.Char(i) != 0 {
+				of = operators
+			} else if closed {
+				l.count[branches] = 0
+			}
+		}
+		if of >= 0 {
+			if l.count[of]++; l.count[of] > limits[of].most {
+				return s.atLine(i, limits[of].excess)
+			}
+		}
+	}
+	return ""
+}
+
+func (s *Scan) atLine(token int, what string) string {
+	return "line " + strconv.Itoa(s.Line(token)) + ": " + what
+}
