@@ -10,8 +10,19 @@
 
 #ifdef COG_TRACK
 
-#include <pthread.h>
 #include <stdlib.h>
+
+#ifdef _WIN32 // not every MinGW has pthread
+#include <windows.h>
+static SRWLOCK lock = SRWLOCK_INIT;
+static void acquire(void) { AcquireSRWLockExclusive(&lock); }
+static void release(void) { ReleaseSRWLockExclusive(&lock); }
+#else
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void acquire(void) { pthread_mutex_lock(&lock); }
+static void release(void) { pthread_mutex_unlock(&lock); }
+#endif
 
 extern WGPUBuffer __real_wgpuDeviceCreateBuffer(WGPUDevice device, WGPUBufferDescriptor const *descriptor);
 extern void __real_wgpuBufferReference(WGPUBuffer buffer);
@@ -25,7 +36,6 @@ typedef struct {
 	bool mapped; // from its creation on
 } slot;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot *table;
 static size_t size, used; // used counts emptied slots, too; size is a power of two
 static int blind;         // memory ran out once, and the table is not complete any more
@@ -59,7 +69,7 @@ static int grow(void) {
 WGPUBuffer __wrap_wgpuDeviceCreateBuffer(WGPUDevice device, WGPUBufferDescriptor const *descriptor) {
 	WGPUBuffer b = __real_wgpuDeviceCreateBuffer(device, descriptor);
 	if (!b) return b;
-	pthread_mutex_lock(&lock);
+	acquire();
 	if (grow()) {
 		slot *s = find(table, size, b);
 		if (!s->buffer) used++;
@@ -67,7 +77,7 @@ WGPUBuffer __wrap_wgpuDeviceCreateBuffer(WGPUDevice device, WGPUBufferDescriptor
 	} else {
 		blind = 1;
 	}
-	pthread_mutex_unlock(&lock);
+	release();
 	return b;
 }
 
@@ -79,40 +89,40 @@ static int change(WGPUBuffer b, int by) {
 }
 
 void __wrap_wgpuBufferReference(WGPUBuffer b) {
-	pthread_mutex_lock(&lock);
+	acquire();
 	change(b, 1);
 	__real_wgpuBufferReference(b);
-	pthread_mutex_unlock(&lock);
+	release();
 }
 
 void __wrap_wgpuBufferRelease(WGPUBuffer b) {
-	pthread_mutex_lock(&lock);
+	acquire();
 	change(b, -1);
-	pthread_mutex_unlock(&lock);
+	release();
 	__real_wgpuBufferRelease(b);
 }
 
 void __wrap_wgpuBufferUnmap(WGPUBuffer b) {
-	pthread_mutex_lock(&lock);
+	acquire();
 	slot *s = size ? find(table, size, b) : NULL;
 	if (s) s->mapped = false;
-	pthread_mutex_unlock(&lock);
+	release();
 	__real_wgpuBufferUnmap(b);
 }
 
 int cog_still_mapped(WGPUBuffer b) {
-	pthread_mutex_lock(&lock);
+	acquire();
 	slot *s = size ? find(table, size, b) : NULL;
 	int mapped = s && s->references ? s->mapped : -1;
-	pthread_mutex_unlock(&lock);
+	release();
 	return mapped;
 }
 
 int cog_take_buffer(WGPUBuffer b) {
-	pthread_mutex_lock(&lock);
+	acquire();
 	int alive = change(b, 1);
 	if (alive) __real_wgpuBufferReference(b);
-	pthread_mutex_unlock(&lock);
+	release();
 	return alive;
 }
 
