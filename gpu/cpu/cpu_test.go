@@ -96,8 +96,8 @@ func TestAdapter(t *testing.T) {
 	if info.Driver != "cpu" || info.Kind != driver.KindCPU || info.Backend != "go" || !strings.Contains(info.Name, runtime.GOARCH) {
 		t.Errorf("wrong description %+v", info)
 	}
-	if info.Features != driver.FeatureMappable {
-		t.Errorf("got features %v, want mappable alone", info.Features.Names())
+	if info.Features != driver.FeatureMappable|driver.FeatureTimestamps {
+		t.Errorf("got features %v, want mappable and timestamps", info.Features.Names())
 	}
 	if info.Limits.MaxBufferSize < 1<<30 {
 		t.Errorf("a buffer has at most %d bytes", info.Limits.MaxBufferSize)

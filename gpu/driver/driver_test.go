@@ -88,8 +88,8 @@ func TestFeatures(t *testing.T) {
 	if !f.Has(FeatureMappable|FeatureWGSL) || f.Has(FeatureMappable|FeatureHalf) || !f.Has(0) {
 		t.Error("Has is not about all of the features")
 	}
-	if got := Features(math.MaxUint32).Names(); len(got) != 5 {
-		t.Errorf("got %v, want five names", got)
+	if got := Features(math.MaxUint32).Names(); len(got) != 6 {
+		t.Errorf("got %v, want six names", got)
 	}
 }
 
