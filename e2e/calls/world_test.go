@@ -34,9 +34,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/gonum"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
-	"github.com/sublet-gpu/sublet/native/oliver"
 	"github.com/sublet-gpu/sublet/native/dlpack"
 	"github.com/sublet-gpu/sublet/native/mapfile"
+	"github.com/sublet-gpu/sublet/native/oliver"
 )
 
 // excluded has what random callers leave out, and why.
