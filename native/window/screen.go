@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/go-gl/glfw/v3.4/glfw"
@@ -23,8 +24,9 @@ var screenCode string
 // screen draws a matrix to a window, with the device that computes it.
 type screen struct {
 	window   *glfw.Window
-	device   *wgpu.Device   // Sublet's
-	instance *wgpu.Instance // likewise
+	device   *wgpu.Device // Sublet's, and so are its instance and its adapter
+	instance *wgpu.Instance
+	adapter  *wgpu.Adapter
 	surface  *wgpu.Surface
 	config   wgpu.SurfaceConfiguration
 	pipeline *wgpu.RenderPipeline
@@ -37,20 +39,12 @@ func newScreen(ctx context.Context, dev *gpu.Device, window *glfw.Window, m *den
 	if !ok {
 		return nil, fmt.Errorf("a device of the driver %s draws to no window", dev.Info().Driver)
 	}
-	instance, adapter := oliver.Origin(device)
-	s := &screen{window: window, device: device, instance: instance}
-	s.surface = instance.CreateSurface(wgpuglfw.GetSurfaceDescriptor(window))
-	able := s.surface.GetCapabilities(adapter)
-	if len(able.Formats) == 0 {
-		s.release()
-		return nil, fmt.Errorf("%s draws to no window", dev.Info().Name)
+	s := &screen{window: window, device: device}
+	if s.instance, s.adapter = oliver.Origin(device); s.instance == nil {
+		return nil, errors.New("the device is not one that Sublet made")
 	}
-	s.config = wgpu.SurfaceConfiguration{
-		Usage: wgpu.TextureUsageRenderAttachment, Format: able.Formats[0], PresentMode: wgpu.PresentModeFifo, AlphaMode: able.AlphaModes[0],
-	}
-	plain := []wgpu.TextureFormat{wgpu.TextureFormatBGRA8Unorm, wgpu.TextureFormatRGBA8Unorm} // the shader's colours are sRGB already
-	if i := slices.IndexFunc(able.Formats, func(f wgpu.TextureFormat) bool { return slices.Contains(plain, f) }); i >= 0 {
-		s.config.Format = able.Formats[i]
+	if err := s.renew(); err != nil {
+		return nil, fmt.Errorf("%s: %w", dev.Info().Name, err)
 	}
 	_, offset, err := m.Handle(ctx)
 	if err == nil {
@@ -90,12 +84,11 @@ func (s *screen) draw(ctx context.Context, m *dense) error {
 	if width == 0 || height == 0 {
 		return nil // an icon
 	}
-	if uint32(width) != s.config.Width || uint32(height) != s.config.Height {
-		s.config.Width, s.config.Height = uint32(width), uint32(height)
-		s.surface.Configure(s.device, &s.config)
-	}
-	if err := s.bind(ctx, m); err != nil {
+	if err := s.bind(ctx, m); err != nil { // of a closed device, too, which the binding must not get
 		return err
+	}
+	if uint32(width) != s.config.Width || uint32(height) != s.config.Height {
+		s.configure(width, height)
 	}
 	frame, err := s.surface.TryGetCurrentTexture()
 	switch {
@@ -105,11 +98,9 @@ func (s *screen) draw(ctx context.Context, m *dense) error {
 	case frame.Status == wgpu.SurfaceGetCurrentTextureStatusTimeout, frame.Status == wgpu.SurfaceGetCurrentTextureStatusOccluded:
 		return nil
 	case frame.Status == wgpu.SurfaceGetCurrentTextureStatusLost:
-		s.surface.Release()
-		s.surface = s.instance.CreateSurface(wgpuglfw.GetSurfaceDescriptor(s.window))
-		fallthrough
+		return s.renew()
 	case frame.Status == wgpu.SurfaceGetCurrentTextureStatusOutdated:
-		s.config.Width = 0 // configures it anew
+		s.config.Width = 0 // so that the next frame configures it
 		return nil
 	default:
 		return fmt.Errorf("the window gives no texture: %v", frame.Status)
@@ -120,6 +111,36 @@ func (s *screen) draw(ctx context.Context, m *dense) error {
 	}
 	s.surface.Present()
 	return nil
+}
+
+// renew makes the surface, in place of one that was lost.
+func (s *screen) renew() error {
+	s.surface.Release() // a window has one at a time
+	s.surface = nil
+	surface := s.instance.CreateSurface(wgpuglfw.GetSurfaceDescriptor(s.window))
+	able := surface.GetCapabilities(s.adapter)
+	if len(able.Formats) == 0 {
+		runtime.SetFinalizer(surface, nil) // the binding ends the process when it releases a surface that was never configured
+		return errors.New("the adapter draws to no window here")
+	}
+	s.surface = surface
+	if s.pipeline == nil {
+		s.config = wgpu.SurfaceConfiguration{
+			Usage: wgpu.TextureUsageRenderAttachment, Format: able.Formats[0], PresentMode: wgpu.PresentModeFifo, AlphaMode: able.AlphaModes[0],
+		}
+		plain := []wgpu.TextureFormat{wgpu.TextureFormatBGRA8Unorm, wgpu.TextureFormatRGBA8Unorm} // the shader's colours are sRGB already
+		if i := slices.IndexFunc(able.Formats, func(f wgpu.TextureFormat) bool { return slices.Contains(plain, f) }); i >= 0 {
+			s.config.Format = able.Formats[i]
+		}
+	}
+	s.configure(s.window.GetFramebufferSize())
+	return nil
+}
+
+// configure gives the surface the window's size.
+func (s *screen) configure(width, height int) {
+	s.config.Width, s.config.Height = uint32(max(width, 1)), uint32(max(height, 1))
+	s.surface.Configure(s.device, &s.config)
 }
 
 // bind binds the matrix's buffer, which is another one once the matrix has new memory.
