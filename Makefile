@@ -54,11 +54,13 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What the targets below need beside Go and Node; see native/setup/setup.sh.
-.PHONY: setup-run setup-test
+.PHONY: setup-run setup-test setup-long
 setup-run:
 	@sh native/setup/setup.sh run
 setup-test:
 	@sh native/setup/setup.sh test
+setup-long:
+	@sh native/setup/setup.sh long
 
 .PHONY: run
 run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU and check the result.
@@ -81,7 +83,7 @@ test: setup-test web-build ## Run the tests natively, in Node and in Chromium: s
 	go test -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-long
-test-long: setup-test web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
+test-long: setup-long web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
 	SUBLET_LONG=1 go test -race -timeout 60m $(race-long)
 	SUBLET_LONG=1 go test -race -timeout 120m ./e2e/calls -run Random
 	@for f in $(fuzz); do \
@@ -90,6 +92,7 @@ test-long: setup-test web-build ## Run all tests in full, with the race detector
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
+	cd native/window && go vet ./... && go test -race -count=1 -timeout 20m ./...
 
 .PHONY: soak
 soak: setup-test web-build ## Walk at random over everything, natively and in Chromium; time=2h and seed choose.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# setup.sh run|test: sees to what `make run` and `make test` need beside Go and Node: a C compiler, Vulkan and, for the
+# setup.sh run|test|long: sees to what `make run` and `make test` need beside Go and Node: a C compiler, Vulkan and, for the
 # tests, Chromium. As root on Debian and Ubuntu it installs what is missing; elsewhere it says in one line what to
 # install. When nothing is missing, which it finds out in a moment, it does nothing.
 set -eu
@@ -62,10 +62,22 @@ missing() {
 	compiler || echo gcc libc6-dev
 	vulkan_loader || echo libvulkan1
 	vulkan_driver || echo mesa-vulkan-drivers
-	if [ "$what" = test ] && ! opengl; then echo libegl1 libgl1-mesa-dri; fi
-	if [ "$what" = test ] && ! browser; then
+	if [ "$what" != run ] && ! opengl; then echo libegl1 libgl1-mesa-dri; fi
+	if [ "$what" != run ] && ! browser; then
 		if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
 	fi
+	if [ "$what" = long ]; then missing_window; fi
+}
+
+# native/window, with GLFW, is built and shown on an X server without a screen.
+missing_window() {
+	[ "$system" = Linux ] || return 0
+	have Xvfb || echo xvfb
+	for h in X11/Xcursor/Xcursor:libxcursor X11/extensions/Xrandr:libxrandr X11/extensions/Xinerama:libxinerama \
+		X11/extensions/XInput2:libxi X11/extensions/xf86vmode:libxxf86vm GL/gl:libgl1-mesa wayland-client:libwayland \
+		xkbcommon/xkbcommon:libxkbcommon; do
+		echo "#include <${h%:*}.h>" | ${CC:-$(go env CC)} -E - >/dev/null 2>&1 || echo "${h#*:}-dev"
+	done
 }
 
 install_packages() {
@@ -81,7 +93,7 @@ install_packages() {
 	rm -f "$log"
 }
 
-what=${1:?usage: setup.sh run|test}
+what=${1:?usage: setup.sh run|test|long}
 system=$(uname -s)
 
 have go || { say "please install Go 1.26 or newer (https://go.dev/dl)"; exit 1; }
