@@ -27,9 +27,14 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./internal/shaders/wgsl:FuzzQualify:600000x ./gpu/driver:FuzzWords:300000x ./gpu/driver:FuzzCheckRead:600000x \
             ./buffer:FuzzRegions:300000x ./buffer/ndarray:FuzzViews:300000x ./buffer/cruncher:FuzzRange:40000x \
             ./buffer/cruncher/balance:FuzzSplit:40000x ./buffer/cruncher/kernel:FuzzParse:120000x ./matrix:FuzzEval:150000x \
-            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/sublet:FuzzFlags:100000x \
+            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
             ./internal/shaders/wgsl:FuzzChecks:600000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
+# What compiles without cgo, tests included. Tests count further than an int of 32 bits does, so that of such machines only the packages
+# are built. There is no C compiler for macOS on other systems: the C of its drivers is compiled on macOS alone.
+platforms    := linux/amd64 windows/amd64 darwin/arm64 freebsd/amd64
+platforms-32 := linux/386
+mingw        := x86_64-w64-mingw32-gcc
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
@@ -153,15 +158,24 @@ $(linter):
 	GOBIN=$(CURDIR)/.cache go install $(golangci-lint)
 	mv .cache/golangci-lint $@
 
+.PHONY: platforms
+platforms: ## Compile for every platform, the drivers' C for Windows where MinGW is.
+	$(js) go vet ./...
+	@for p in $(platforms); do \
+		echo "go vet for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet ./...; \
+	done
+	@for p in $(platforms-32); do \
+		echo "go build for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build ./...; \
+	done
+	@if command -v $(mingw) >/dev/null; then \
+		echo "go vet for windows/amd64 with cgo"; CC=$(mingw) GOOS=windows GOARCH=amd64 CGO_ENABLED=1 go vet ./gpu/... ./native/...; \
+	else echo "no $(mingw): the C of the drivers for Windows is not compiled"; fi
+
 .PHONY: lint
-lint: $(linter) ## Run go vet, staticcheck and golangci-lint for every platform.
+lint: $(linter) platforms ## Run go vet, staticcheck and golangci-lint for every platform.
 	go vet ./...
-	$(js) go vet $(js-code)
 	$(js) go vet $(page) ./gpu ./wasm/...
 	$(js) go vet $(page-cpu) ./gpu ./wasm/internal/bridge ./wasm/sublet
-	CGO_ENABLED=0 go vet ./...
-	GOOS=windows CGO_ENABLED=0 go vet ./...
-	GOOS=darwin CGO_ENABLED=0 go vet ./...
 	go run $(staticcheck) ./...
 	$(linter) run
 	$(js) $(linter) run $(js-code)

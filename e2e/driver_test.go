@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !js
+
 // Package e2e tests the library in a real browser.
 package e2e
 

@@ -16,3 +16,13 @@ func SetGrace(d time.Duration) (restore func()) {
 	grace = d
 	return func() { grace = old }
 }
+
+// KeepDrivers returns what takes back every Register after it.
+func KeepDrivers() (restore func()) {
+	old := linked()
+	return func() {
+		registering.Lock()
+		defer registering.Unlock()
+		drivers = old
+	}
+}

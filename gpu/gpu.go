@@ -12,6 +12,11 @@
 // Most programs use package matrix and meet only [Open], [Adapters] and [Device] of this one. Programs with kernels of
 // their own use [Device.Kernel] and [Device.NewBuffer]; those for several devices begin with [Select].
 //
+// # Drivers
+//
+// Every device belongs to a driver. A program links those that this module has for its platform, and [Register] adds drivers of
+// others, which implement package gpu/driver and pass the tests of package gpu/gputest. [Drivers] lists all.
+//
 // # Errors
 //
 // Errors wrap one of this package's sentinels in an [OpError], which names the call that failed; compare with errors.Is. No call

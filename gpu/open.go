@@ -17,6 +17,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // AdapterInfo describes an adapter or a device.
@@ -48,18 +49,18 @@ func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
 type Option func(*config) error
 
 type config struct {
-	driver, adapter string
-	frugal          bool
-	handle          any
-	memory          uint64
-	largest         uint64
-	logger          Logger
-	debug           string
-	rung            rung
+	driver, adapter, backend string
+	frugal                   bool
+	handle                   any
+	memory                   uint64
+	largest                  uint64
+	logger                   Logger
+	debug                    string
+	rung                     rung
 }
 
-// WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page. The variable
-// SUBLET_DRIVER has the same effect where the option is absent.
+// WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page, or the name of one
+// that was registered. The variable SUBLET_DRIVER has the same effect where the option is absent.
 func WithDriver(name string) Option {
 	return func(c *config) error { c.driver = name; return nil }
 }
@@ -68,6 +69,13 @@ func WithDriver(name string) Option {
 // same effect where the option is absent.
 func WithAdapter(name string) Option {
 	return func(c *config) error { c.adapter = name; return nil }
+}
+
+// WithBackend takes adapters of one interface of the system only: "vulkan", "metal", "d3d12" or "opengl" natively, "webgpu" in a page.
+// Otherwise a processor that several of them show is listed once, by the first in this order. The variable SUBLET_BACKEND has the same
+// effect where the option is absent, and on [Adapters] and [Select].
+func WithBackend(name string) Option {
+	return func(c *config) error { c.backend = name; return nil }
 }
 
 // WithLowPower prefers the most frugal adapter to the fastest one.
@@ -119,21 +127,30 @@ func newConfig(opts []Option) (*config, error) {
 	return c, c.settleLog()
 }
 
-// Drivers lists the names of the drivers that are linked, in order of preference.
+// Drivers lists the names of the drivers that are linked or registered, in order of preference.
 func Drivers() []string {
 	var names []string
-	for _, d := range drivers {
+	for _, d := range linked() {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-// Adapters lists every adapter of every linked driver, best first within a driver. A driver that fails yields its error
-// and the listing goes on.
+// Adapters lists every adapter of every driver, best first within a driver. A driver that fails yields its error
+// and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
 func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
+	return adapters(ctx, getenv("SUBLET_BACKEND"))
+}
+
+// adapters is [Adapters] for one backend, or for all with "".
+func adapters(ctx context.Context, backend string) iter.Seq2[*Adapter, error] {
 	return func(yield func(*Adapter, error) bool) {
-		for _, d := range drivers {
-			as, err := d.Adapters(ctx)
+		if err := host.CheckOrder("gpu: Adapters"); err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, d := range linked() {
+			as, err := ofBackend(ctx, d, backend)
 			if err != nil && !yield(nil, err) {
 				return
 			}
@@ -146,12 +163,23 @@ func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 	}
 }
 
+func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.Adapter, error) {
+	if backend != "" && d.OfBackend != nil {
+		return d.OfBackend(ctx, backend)
+	}
+	as, err := d.Adapters(ctx)
+	if backend != "" {
+		as = slices.DeleteFunc(slices.Clone(as), func(a driver.Adapter) bool { return a.Info.Backend != backend })
+	}
+	return as, err
+}
+
 // Open opens the best adapter that fits the options: a GPU before a software adapter, and the Go oracle (driver "cpu")
 // where there is nothing else. Close the device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)
-	if err = cmp.Or(err, fault.Ended(ctx, "gpu: "+op)); err != nil {
+	if err = cmp.Or(err, host.CheckOrder("gpu: "+op), fault.Ended(ctx, "gpu: "+op)); err != nil {
 		return nil, err
 	}
 	if c.handle != nil {
@@ -161,7 +189,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		}
 		return newDevice(d, c, nil), nil
 	}
-	s := Select(ctx)
+	s := selectBackend(ctx, cmp.Or(c.backend, getenv("SUBLET_BACKEND")))
 	if name := cmp.Or(c.driver, getenv("SUBLET_DRIVER")); name != "" {
 		s = s.Driver(name)
 	}
@@ -178,7 +206,7 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 	if own, ok := handle.(driver.Device); ok {
 		return own, nil
 	}
-	for _, d := range drivers {
+	for _, d := range linked() {
 		if name != "" && d.Name != name {
 			continue
 		}
@@ -186,7 +214,7 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 			return dev, err
 		}
 	}
-	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
+	return nil, fail("Open", ErrUnsupported, "no driver knows such a device")
 }
 
 // getenv is os.Getenv without package os, which would be a tenth of the program in a page.
@@ -209,13 +237,18 @@ type Selection struct {
 	want string // the driver and the name that were asked for
 }
 
-// Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
-func Select(ctx context.Context) Selection {
+// Select selects every adapter of every driver, in the order of [Adapters]: best first within a driver.
+func Select(ctx context.Context) Selection { return selectBackend(ctx, getenv("SUBLET_BACKEND")) }
+
+func selectBackend(ctx context.Context, backend string) Selection {
 	if ctx == nil {
 		return Selection{}.mistake("Select", ErrInvalid, "nil context")
 	}
 	s := Selection{err: named("Select", ctx.Err())}
-	for a, err := range Adapters(ctx) {
+	if backend != "" {
+		s.want = " backend " + strconv.Quote(backend)
+	}
+	for a, err := range adapters(ctx, backend) {
 		if err != nil {
 			s.errs = append(s.errs, err)
 			continue

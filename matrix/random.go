@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"math"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -237,16 +238,16 @@ func (s *shaping) gumbel() *node {
 }
 
 func (s *shaping) randomIntegers() *node {
-	low, high := s.whole(2, 0), s.whole(3, 0)
+	low, high := s.whole64(2, 0), s.whole64(3, 0)
 	if len(s.numbers) < 4 {
 		low, high = 0, low
 	}
-	lowest, highest := -(1 << 31), 1<<32
+	lowest, highest := int64(-(1 << 31)), int64(1<<32)
 	if low < 0 {
 		highest = 1 << 31
 	}
 	if low >= high || low < lowest || high > highest {
-		s.fail(gpu.ErrInvalid, "from ", itoa(low), " to ", itoa(high))
+		s.fail(gpu.ErrInvalid, "from ", strconv.FormatInt(low, 10), " to ", strconv.FormatInt(high, 10))
 		return nil
 	}
 	s.hold(float64(low), float64(high-1))

@@ -99,11 +99,21 @@ func (s *shaping) number(at int, other float64) float64 {
 
 // whole is number for one that counts something.
 func (s *shaping) whole(at, other int) int {
-	v := s.number(at, float64(other))
-	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return s.fail(gpu.ErrInvalid, strconv.FormatFloat(v, 'g', -1, 64), " is no whole number within 2^53")
+	v := s.whole64(at, other)
+	if int64(int(v)) != v {
+		return s.fail(gpu.ErrInvalid, strconv.FormatInt(v, 10), " is beyond what this machine counts")
 	}
 	return int(v)
+}
+
+// whole64 is whole for one that machines of 32 bits need not count to.
+func (s *shaping) whole64(at, other int) int64 {
+	v := s.number(at, float64(other))
+	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+		s.fail(gpu.ErrInvalid, strconv.FormatFloat(v, 'g', -1, 64), " is no whole number within 2^53")
+		return 0
+	}
+	return int64(v)
 }
 
 // size is whole for one that is a size.

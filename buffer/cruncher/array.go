@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"cmp"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -139,8 +140,8 @@ func WrapHost(name string, t dtype.Type, mem gpu.Host, release func()) (*Any, er
 	return a, nil
 }
 
-// maxBytes keeps products of sizes from overflowing.
-const maxBytes = 1 << 56
+// maxBytes keeps products of sizes from overflowing, and on 32-bit machines sizes that are rounded up.
+const maxBytes = min(1<<56, math.MaxInt-7)
 
 func newAny(op, name string, t dtype.Type, mem gpu.Host) (*Any, error) {
 	if !identifier(name) {

@@ -37,8 +37,8 @@ type Range struct {
 }
 
 const (
-	maxBlobs = 4096           // of a part, so that they are not beyond count
-	maxItems = math.MaxUint32 // that kernels can number
+	maxBlobs = 4096                             // of a part, so that they are not beyond count
+	maxItems = min(math.MaxUint32, math.MaxInt) // that kernels can number, and the host count
 )
 
 // inner returns the number of items for each step along the slowest dimension.
@@ -64,7 +64,7 @@ func (r *Range) check() error {
 		total *= e
 	}
 	if r.Global > maxItems || r.Offset > maxItems-r.Global || r.Global > 0 && (r.Offset+r.Global) > maxItems/total {
-		return fail(op, ErrRange, "more than 4294967295 items")
+		return fail(op, ErrRange, "more than ", itoa(maxItems), " items")
 	}
 	if r.Repeat == 0 {
 		r.Repeat = 1

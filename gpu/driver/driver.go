@@ -40,7 +40,8 @@ type Driver struct {
 	// OfBackend lists the adapters of one backend. A driver without it has the backends that Adapters shows.
 	OfBackend func(ctx context.Context, backend string) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
-	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
+	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported. A registered driver may leave
+	// Adopt nil, and adopts nothing then.
 	Adopt func(ctx context.Context, handle any) (Device, error)
 }
 
@@ -257,6 +258,7 @@ type Limits struct {
 	MaxWorkgroupMemory  uint32    // var<workgroup> of one kernel
 	BindingOffsetAlign  uint32    // a binding's offset is a multiple of it
 	MaxLoopsPerInvoking uint32    // turns of all loops of one invocation together; 0 is no limit
+	TimestampPeriod     float32   // nanoseconds of a tick of the device's clock, where it has FeatureTimestamps
 }
 
 // Features is a set of optional abilities.
@@ -274,9 +276,11 @@ const (
 	FeatureSubgroups
 	// FeatureWGSL: the device compiles any WGSL. The oracle does not.
 	FeatureWGSL
+	// FeatureTimestamps: command lists can ask for the device's clock.
+	FeatureTimestamps
 )
 
-var featureNames = [...]string{"mappable", "half", "double", "subgroups", "wgsl"}
+var featureNames = [...]string{"mappable", "half", "double", "subgroups", "wgsl", "timestamps"}
 
 // Has reports whether all of x is in f.
 func (f Features) Has(x Features) bool { return f&x == x }
@@ -294,7 +298,7 @@ func (f Features) Names() []string {
 
 // AdapterInfo describes an adapter or an open device.
 type AdapterInfo struct {
-	Driver   string // the driver's name, for example "cogent"
+	Driver   string // the driver's name, for example "cogent", by which it is chosen
 	Name     string // the adapter's own name
 	Vendor   string
 	Backend  string // "vulkan", "metal", "d3d12", "webgpu", "go"

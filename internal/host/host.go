@@ -22,10 +22,19 @@ type Memory struct {
 // Bytes makes a Memory of Go bytes.
 func Bytes(b []byte) Memory { return Memory{Bytes: b, Size: len(b)} }
 
-// BytesOf returns the memory of a slice, in the machine's order, which is little-endian wherever there are WebGPU devices. That
-// of nil is nil.
+// BytesOf returns the memory of a slice, in the machine's order, which is little-endian wherever there are devices; see
+// [CheckOrder]. That of nil is nil.
 func BytesOf[T any](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))
+}
+
+// CheckOrder refuses an operation on big-endian machines, fault.ErrUnsupported: kernels and files have the low byte first, and
+// memory of the host goes there as it is.
+func CheckOrder(op string) error {
+	if BytesOf([]uint16{1})[0] == 1 {
+		return nil
+	}
+	return fault.Fail(op, fault.ErrUnsupported, "this machine is big-endian")
 }
 
 // Valid reports whether the memory is there. Of foreign memory only the platform's driver knows how much there is.

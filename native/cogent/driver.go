@@ -23,10 +23,9 @@ import (
 // New returns the driver.
 func New() driver.Driver {
 	return core.New(core.Binding{
-		Name:      "cogent",
-		Package:   "github.com/cogentcore/webgpu",
-		Calls:     unsafe.Pointer(&C.sublet_cogent_calls),
-		Recursive: true,
+		Name:    "cogent",
+		Package: "github.com/cogentcore/webgpu",
+		Calls:   unsafe.Pointer(&C.sublet_cogent_calls),
 		Device: func(handle any) (unsafe.Pointer, bool) {
 			d, ok := handle.(*wgpu.Device)
 			if d == nil {
@@ -50,7 +49,7 @@ func New() driver.Driver {
 		},
 		Owned: func(buffer any, device unsafe.Pointer) bool {
 			b, _ := buffer.(*wgpu.Buffer)
-			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).device == device
+			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).deviceRef == device
 		},
 	})
 }
@@ -58,7 +57,7 @@ func New() driver.Driver {
 // The handles of the binding are structs of C pointers. Tests hold them to that.
 type (
 	deviceStruct struct{ ref unsafe.Pointer }
-	bufferStruct struct{ device, ref unsafe.Pointer }
+	bufferStruct struct{ deviceRef, ref unsafe.Pointer }
 
 	instanceStruct struct{ ref unsafe.Pointer }
 	adapterStruct  struct{ ref unsafe.Pointer }

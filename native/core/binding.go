@@ -25,8 +25,8 @@ type Binding struct {
 	// Owned reports whether the library knows that a buffer is of a device, where handles tell it.
 	Owned func(buffer any, device unsafe.Pointer) bool
 
-	// Recursive says that the library's compiler runs out of stack on deeply nested sources; see nesting.go.
-	Recursive bool
+	// Implied are the extensions that the library's compiler has without a directive, and refuses one for.
+	Implied []string
 }
 
 // bindings are those that drivers were made of.

@@ -276,7 +276,7 @@ func tidy(message string) string {
 	var kept []string
 	for line := range strings.Lines(strings.TrimPrefix(message, "Validation Error\n\nCaused by:\n")) {
 		line = strings.TrimRight(strings.TrimPrefix(line, "    "), " \n")
-		if line == "" || strings.HasPrefix(line, "In wgpu") || strings.HasPrefix(line, "  note: label = ") {
+		if line == "" || strings.HasPrefix(strings.TrimSpace(line), "In wgpu") || strings.HasPrefix(line, "  note: label = ") {
 			continue
 		}
 		repeats := func(k string) bool { return strings.HasSuffix(k, line) }

@@ -26,22 +26,26 @@ func (l *library) describe(raw *C.core_adapter) driver.AdapterInfo {
 		Name:    C.GoString(&raw.name[0]),
 		Vendor:  cmp.Or(vendors[vendor], software[vendor], "0x"+strconv.FormatUint(uint64(vendor), 16)),
 		Backend: "unknown",
-		Kind:    driver.Kind(raw.kind),
+		Kind:    kindOf(driver.Kind(raw.kind), vendor),
 	}
 	for _, b := range backendBits {
 		if b.bit == raw.backend {
 			info.Backend = b.name
 		}
 	}
-	// The library passes virtual GPUs off as CPUs; they show the vendor of the real one.
-	if info.Kind == driver.KindCPU && vendors[vendor] != "" {
-		info.Kind = driver.KindVirtual
-	}
 	if info.Kind == driver.KindCPU && info.Vendor == "mesa" {
 		info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
 	}
 	grant(&info, raw)
 	return info
+}
+
+// kindOf finds virtual GPUs, which the library passes off as CPUs: they show the vendor of the real one.
+func kindOf(kind driver.Kind, vendor uint32) driver.Kind {
+	if kind == driver.KindCPU && vendors[vendor] != "" {
+		return driver.KindVirtual
+	}
+	return kind
 }
 
 // mostBuffer is the size of the largest buffer where a driver of the system names no limit.
@@ -60,6 +64,9 @@ func grant(info *driver.AdapterInfo, raw *C.core_adapter) {
 	to.MaxWorkgroupMemory = uint32(r.workgroup_memory)
 	to.BindingOffsetAlign = 256 // many adapters allow less, but not everywhere
 	info.Features = driver.Features(raw.features) | driver.FeatureWGSL
+	if to.TimestampPeriod = 0; info.Features.Has(driver.FeatureTimestamps) {
+		to.TimestampPeriod = float32(raw.tick)
+	}
 }
 
 // vendors names the makers of GPUs.

@@ -70,10 +70,7 @@ func (d *device) admit(
 		return nil, nil, err
 	}
 	d.DropKernel(id)
-	why := ""
-	if d.lib.Recursive {
-		why = unsafeSource(k.Source)
-	}
+	why := unsafeSource(k.Source)
 	if s, err := wgsl.Tokenize(k.Source); err == nil && why == "" {
 		why = s.Excess(k.Entry, d.Info().Limits.MaxWorkgroupMemory)
 	}
@@ -110,7 +107,7 @@ func (d *device) compileGuarded(op string, layout *C.core_layout, k, guarded *dr
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
-	source, entry, label := C.CString(k.Source), C.CString(k.Entry), C.CString(k.Label)
+	source, entry, label := C.CString(wgsl.WithoutEnable(k.Source, d.lib.Implied)), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))

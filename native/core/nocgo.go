@@ -21,3 +21,6 @@ func Origin(any) (instance, adapter unsafe.Pointer) { return nil, nil }
 
 // FromRaw returns nothing: this build has no cgo.
 func FromRaw(any, unsafe.Pointer) any { return nil }
+
+// Inspect returns nothing: this build has no cgo.
+func Inspect(driver.Device) Inspection { return Inspection{} }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # setup.sh run|test|long: sees to what `make run` and `make test` need beside Go and Node: a C compiler, Vulkan and, for the
-# tests, Chromium. As root on Debian and Ubuntu it installs what is missing; elsewhere it says in one line what to
-# install. When nothing is missing, which it finds out in a moment, it does nothing.
+# tests, Chromium. As root on Debian and Ubuntu it names and installs what is missing; elsewhere, and with SETUP=no, it says what to
+# install and fails. When nothing is missing, which it finds out in a moment, it does nothing.
 set -eu
 
 say() { echo "setup: $*" >&2; }
@@ -80,8 +80,26 @@ missing_window() {
 	done
 }
 
+# purpose says what a package is for.
+purpose() {
+	case $1 in
+	gcc | libc6-dev) echo "compiles the drivers' C" ;;
+	libvulkan1) echo "finds Vulkan drivers" ;;
+	mesa-vulkan-drivers) echo "Vulkan drivers, llvmpipe among them" ;;
+	libegl1 | libgl1-mesa-dri) echo "OpenGL, which a test has stand in for Vulkan" ;;
+	chromium*) echo "the browser of the tests" ;;
+	xvfb) echo "the X server on which native/window is tested" ;;
+	lib*-dev) echo "headers of what GLFW, of native/window, is built with" ;;
+	esac
+}
+
+explain() {
+	for p in "$@"; do say "  $p: $(purpose "$p")"; done
+}
+
 install_packages() {
-	say "installing" "$@"
+	say "installing, which SETUP=no prevents:"
+	explain "$@"
 	export DEBIAN_FRONTEND=noninteractive
 	log=$(mktemp)
 	if ! { apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 update &&
@@ -102,14 +120,17 @@ have go || { say "please install Go 1.26 or newer (https://go.dev/dl)"; exit 1; 
 # shellcheck disable=SC2046 # the packages are words
 set -- $(missing)
 [ $# -gt 0 ] || exit 0
-if have apt-get && [ "$(id -u)" = 0 ]; then
+if [ "${SETUP:-}" != no ] && have apt-get && [ "$(id -u)" = 0 ]; then
 	install_packages "$@"
 	# shellcheck disable=SC2046
 	set -- $(missing)
 	[ $# -gt 0 ] || exit 0
 fi
 case $system in
-Linux) say "please install (names as on Debian): $*" ;;
+Linux)
+	say "please install (names as on Debian):"
+	explain "$@"
+	;;
 Darwin) say "please install Xcode's command line tools (xcode-select --install) and, for the tests, Chrome" ;;
 *) say "please install a C compiler for cgo, for example MinGW-w64" ;;
 esac

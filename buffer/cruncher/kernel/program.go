@@ -222,7 +222,7 @@ func (p *Program) dispatch(k *gpu.Kernel, block []byte, r Range, buffers []gpu.A
 func (p *Program) tiles(r *Range) (tiles [3]int, err error) {
 	const (
 		op   = "Launch"
-		most = math.MaxUint32
+		most = min(math.MaxUint32, math.MaxInt-4095) // where an int has 32 bits, workgroups are rounded up
 	)
 	for d := range tiles {
 		base, count, total := r.Base[d], &r.Count[d], &r.Total[d]
@@ -247,7 +247,7 @@ func (p *Program) groups(tiles [3]int) (groups [3]uint32, fits bool) {
 	if p.Dims == 0 && (tiles[1] != 1 || tiles[2] != 1 || !p.has(nameGroups)) {
 		return [3]uint32{uint32(tiles[0]), uint32(tiles[1]), uint32(tiles[2])}, slices.Max(tiles[:]) <= shaders.MaxGroups
 	}
-	const most = shaders.MaxGroups * shaders.MaxGroups
+	const most = min(shaders.MaxGroups*shaders.MaxGroups, math.MaxInt)
 	n := uint64(tiles[0]) * uint64(tiles[1]) // below 2^64
 	if n > most || n*uint64(tiles[2]) > most {
 		return groups, false

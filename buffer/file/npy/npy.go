@@ -95,6 +95,9 @@ func Read[T Elem](r *Reader) ([]T, error) {
 	if r == nil || r.data == nil {
 		return nil, errNoReader
 	}
+	if err := host.CheckOrder("npy: Read"); err != nil {
+		return nil, err
+	}
 	if name := mismatch[T](r.header.Type); name != "" {
 		return nil, r.src.Fail(0, file.ErrType, r.header.Type.String(), " read as ", name)
 	}
@@ -144,6 +147,9 @@ func NewWriter(w io.Writer, h Header) (file.Writer, error) {
 
 // Write writes an array. v holds the elements in the order that the header says, and T is as for [Read].
 func Write[T Elem](w io.Writer, h Header, v []T) error {
+	if err := host.CheckOrder("npy: Write"); err != nil {
+		return err
+	}
 	if name := mismatch[T](h.Type); name != "" {
 		return place{}.fail(0, file.ErrType, name, " written as ", h.Type.String())
 	}

@@ -34,7 +34,7 @@ var outputs = map[string]string{
 	"functions.go":    "matrix/functions_gen.go",
 	"methods.go":      "matrix/methods_gen.go",
 	"eval.go":         "matrix/evalfuncs_gen.go",
-	"help.go":         "native/sublet/functions_gen.go",
+	"help.go":         "native/command/functions_gen.go",
 	"codes.mjs":       "web/src/codes.mjs",
 	"operations.mjs":  "web/src/operations.mjs",
 	"operations.d.ts": "web/types/operations.d.ts",

@@ -17,7 +17,7 @@ type text struct{ strings.Builder }
 // put writes a pattern with its arguments; see [shaders.Fill].
 func (w *text) put(pattern string, args ...string) { w.WriteString(shaders.Fill(pattern, args...)) }
 
-func num[N int | uint8](n N) string { return strconv.Itoa(int(n)) }
+func num[N int | int64 | uint8](n N) string { return strconv.FormatInt(int64(n), 10) }
 
 // Text returns the region: the parameter struct, the storage bindings numbered from base on, the functions apply, store
 // and, if block is set, apply4, then more, the kernel's own part, and the helpers that are called.
@@ -224,7 +224,7 @@ func (f *Func) base() string {
 func (t Type) converted(from Type, v string) string {
 	vector := "vec4<" + t.WGSL() + ">"
 	whole := t.Compute() != F32
-	limit := func(n int) string { return vector + "(" + num(n) + t.WGSL()[:1] + ")" } // as in 255u
+	limit := func(n int64) string { return vector + "(" + num(n) + t.WGSL()[:1] + ")" } // as in 255u
 	switch {
 	case t == Bool:
 		return shaders.Fill("select(vec4<u32>(1u), vec4<u32>(), $0 == vec4<$1>())", v, from.WGSL())

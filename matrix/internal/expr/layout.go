@@ -157,7 +157,7 @@ func CheckVirtual(op string, rows, cols int, args ...*Node) error {
 	if err := CheckDims(op, rows, cols); err != nil {
 		return err
 	}
-	most := math.MaxUint32
+	most := min(math.MaxUint32, math.MaxInt)
 	for _, a := range args {
 		most = max(most, a.Rows*a.Cols)
 	}

@@ -38,7 +38,7 @@ const grace = 5 * time.Second
 // interrupts are the signals that end a command. What the process was started to ignore, as by nohup, stays ignored.
 func interrupts() []os.Signal {
 	list := []os.Signal{syscall.SIGTERM}
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+	for _, s := range []os.Signal{os.Interrupt, hangup} {
 		if !signal.Ignored(s) {
 			list = append(list, s)
 		}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
+)
+
+func (a *app) infoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "List the drivers and adapters of this machine",
+		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
+With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
+IEEE 754 does not allow is computed on each: "flushes subnormals" (results below 2^-126 become 0), "reassociates"
+((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Sums and differences of this program are written so
+that only subnormals are lost.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.info(c.Context()) },
+	}
+}
+
+// info is the result of sublet info.
+type info struct {
+	Drivers  []string  `json:"drivers"`
+	Adapters []adapter `json:"adapters"`
+}
+
+type adapter struct {
+	Driver   string   `json:"driver"`
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Backend  string   `json:"backend"`
+	Limits   limits   `json:"limits"`
+	Features []string `json:"features"`
+	// Arithmetic is nil where no device can be opened.
+	Arithmetic *arithmetic `json:"arithmetic"`
+}
+
+// limits are those of gpu.Limits.
+type limits struct {
+	MaxBufferSize       uint64    `json:"max_buffer_size"`
+	MaxBindingSize      uint64    `json:"max_binding_size"`
+	MaxStorageBuffers   uint32    `json:"max_storage_buffers"`
+	MaxGroups           uint32    `json:"max_groups"`
+	MaxInvocations      uint32    `json:"max_invocations"`
+	MaxGroupSize        [3]uint32 `json:"max_group_size"`
+	MaxWorkgroupMemory  uint32    `json:"max_workgroup_memory"`
+	BindingOffsetAlign  uint32    `json:"binding_offset_align"`
+	MaxLoopsPerInvoking uint32    `json:"max_loops_per_invoking"`
+	TimestampPeriod     float32   `json:"timestamp_period"`
+}
+
+func (a *app) info(ctx context.Context) error {
+	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}}
+	if a.driver != "" && !slices.Contains(found.Drivers, a.driver) {
+		return fault.Fail("info", gpu.ErrNoAdapter, "no driver ", strconv.Quote(a.driver), "; there are: ", strings.Join(found.Drivers, ", "))
+	}
+	for ad, err := range gpu.Adapters(ctx) {
+		if err != nil { // one driver fails, the others may do
+			fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(err.Error()))
+			continue
+		}
+		i := ad.Info
+		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
+			one := adapter{i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
+			if done, err := probe(ctx, ad); err == nil {
+				one.Arithmetic = &done
+			} else {
+				fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(i.Name+": "+err.Error()))
+			}
+			found.Adapters = append(found.Adapters, one)
+		}
+	}
+	if len(found.Adapters) == 0 && !a.json {
+		fmt.Fprintln(a.err, "sublet: no adapter fits; drivers:", strings.Join(found.Drivers, ", "))
+	}
+	return a.report(found, found.print)
+}
+
+func (found info) print(out io.Writer) error {
+	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES"}
+	for _, ad := range found.Adapters {
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s",
+			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " ")))
+	}
+	return printTable(out, rows)
+}

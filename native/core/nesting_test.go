@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package core
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
+)
+
+func TestUnsafeSource(t *testing.T) {
+	rep := strings.Repeat
+	for _, c := range []struct {
+		name, source string
+		want         bool
+	}{
+		{"nothing", "", false},
+		{"brackets at the limit", rep("(", maxNesting) + rep(")", maxNesting), false},
+		{"brackets beyond", rep("[", maxNesting+1), true},
+		{"closing brackets", rep(")", 1000) + rep("}", 1000), false},
+		{"brackets in turn", rep("f(x);", 10000), false},
+		{"operators at the limit", rep("+x", limits[operators].most), false},
+		{"operators beyond", rep("+x", limits[operators].most+1), true},
+		{"operators in statements", rep("x=x+1;", 10000), false},
+		{"operators in arguments", rep("f(1+x)", 10000), false},
+		{"operators between arguments", rep("f(x)+", 10000), true},
+		{"operators in an array", rep("-1,", 10000), false},
+		{"operators in blocks", rep("if a==b{}", 10000), false},
+		{"operators in comments", rep("x // ++++++++++\n", 10000) + rep("/* +++ /* +++ */ */", 1000), false},
+		{"open comment", "/* " + rep("(", 1000), true},
+		{"line comment at the end", "// ((", false},
+		{"slash at the end", "/", false},
+		{"members at the limit", "x" + rep(".x", limits[members].most), false},
+		{"members beyond", "x" + rep(".x", limits[members].most+1), true},
+		{"branches at the limit", "if a {}" + rep("else if a {x=1;}", limits[branches].most), false},
+		{"branches beyond", "if a {}" + rep("else if a {x=1;}", limits[branches].most+1), true},
+		{"branches of many", rep("if a {x=1;} else if b {x=2;} else {x=3;}", 10000), false},
+		{"constants at the limit", rep("const a = 1;", maxDeclarations), false},
+		{"constants beyond", rep("const a = 1;", maxDeclarations+1), true},
+		{"names like keywords", rep("constant alias_ elsewhere ", 10000), false},
+		{"after a comment and \\r", "//\r" + rep("(", maxNesting+1), true},
+		{"after a comment and \\v", "//\v" + rep("(", maxNesting+1), true},
+		{"after a comment and \\f", "//\f" + rep("(", maxNesting+1), true},
+		{"after a comment and U+0085", "//\u0085" + rep("(", maxNesting+1), true},
+		{"after a comment and U+2028", "//\u2028" + rep("(", maxNesting+1), true},
+		{"after a comment and U+2029", "//\u2029" + rep("(", maxNesting+1), true},
+	} {
+		if what := unsafeSource(c.source); (what != "") != c.want {
+			t.Errorf("%s: got %q, want an objection: %v", c.name, what, c.want)
+		}
+	}
+}
+
+// The library's own kernels are far from the limits.
+func TestOwnKernelsAreShallow(t *testing.T) {
+	count := 0
+	err := filepath.WalkDir(filepath.Join("..", "..", "internal", "shaders"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".wgsl" {
+			return err
+		}
+		count++
+		source, err := os.ReadFile(path)
+		if what := unsafeSource(string(source)); what != "" {
+			t.Errorf("%s: %s", path, what)
+		}
+		if scan, err := wgsl.Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10) != "" {
+			t.Errorf("%s: %v, %s", path, err, scan.Excess("main", 16<<10))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count == 0 {
+		t.Error("no kernels")
+	}
+}
