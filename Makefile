@@ -99,10 +99,11 @@ test-long: setup-long web-build ## Run all tests in full, with the race detector
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
 	@$(MAKE) --no-print-directory test-drivers
 
-# Drivers that are modules of their own.
+# Drivers and programs that are modules of their own.
 .PHONY: test-drivers
-test-drivers: setup-run ## Run the tests of the drivers that are modules of their own.
+test-drivers: setup-long ## Run the tests of the drivers and programs that are modules of their own.
 	cd native/gogpu && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -count=1 ./...
+	cd native/window && go vet ./... && go test -race -count=1 -timeout 20m ./...
 
 .PHONY: soak
 soak: setup-test web-build ## Walk at random over everything, natively and in Chromium; time=2h and seed choose.

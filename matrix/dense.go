@@ -173,6 +173,38 @@ func (m *Dense[T]) Device() *gpu.Device { return m.core().dev }
 // Buffer returns the memory, nil for the zero value. It stays the matrix's.
 func (m *Dense[T]) Buffer() *buffer.Buffer { return m.core().buf }
 
+// Handle returns the GPU buffer with the elements, a *wgpu.Buffer natively and a GPUBuffer as js.Value in a page, and how many bytes of
+// it lie before the first element. Other code of the device, such as what draws a window, uses the elements there without a copy: rows
+// (columns) are [Dense.Stride] elements apart. Handle submits what is queued and copies newer elements of the host to the device, so
+// that what the caller submits next to the device's queue finds the matrix as it is now. It has to be called before each such submission.
+//
+// The buffer is borrowed: the caller may not release, destroy or map it. It has the elements until the matrix is closed, resized or set
+// to other memory, or the device is lost. Once the caller has submitted a write to it, m.Buffer().Wrote(m.Device(), region) says so.
+//
+// A matrix without memory is [buffer.ErrNil], one larger than the device's largest buffer [gpu.ErrLimit], one that a function of Access
+// changes [gpu.ErrMapped], and a device of the driver cpu, which has no such buffers, [gpu.ErrUnsupported].
+func (m *Dense[T]) Handle(ctx context.Context) (handle any, offset int, err error) {
+	const op = "Handle"
+	c, err := m.usable(op)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case c.buf == nil:
+		return nil, 0, fail(op, buffer.ErrNil, "a matrix without memory")
+	}
+	mem, _, err := c.buf.Use(ctx, c.dev, buffer.Range(0, c.buf.Size()), buffer.Reads)
+	if err == nil {
+		err = c.dev.FlushContext(ctx)
+	}
+	if err != nil {
+		return nil, 0, named(op, err)
+	}
+	if handle = mem.Handle(); handle == nil || c.dev.Handle() == nil {
+		return nil, 0, firstError(named(op, c.dev.Usable()), fail(op, gpu.ErrUnsupported, "the driver has no GPU buffers"))
+	}
+	return handle, c.Offset * c.t.Size(), nil
+}
+
 // External reports whether the matrix uses somebody else's memory. [Dense.SetValueFrom] may change it, the memory staying
 // where it is; who frees the memory is another question, which Release among the options answers.
 func (m *Dense[T]) External() bool { return m.core().external }

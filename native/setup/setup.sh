@@ -67,7 +67,7 @@ missing() {
 	if [ "$what" != run ] && ! browser; then
 		if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
 	fi
-	if [ "$what" = long ]; then missing_long; fi
+	if [ "$what" = long ]; then missing_long; missing_window; fi
 }
 
 # Package e2e/platforms runs programs for Windows and 64-bit ARM, on 64-bit PCs with Linux.
@@ -77,7 +77,6 @@ missing_long() {
 	emulates || return 0
 	have x86_64-w64-mingw32-gcc || echo gcc-mingw-w64-x86-64
 	{ have wine && have wineboot; } || echo wine wine64
-	have Xvfb || echo xvfb
 	have aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	have qemu-aarch64 || echo qemu-user
 }
@@ -112,6 +111,17 @@ arm64_libraries() {
 	rm -rf "$new"
 }
 
+# native/window, with GLFW, is built and shown on an X server without a screen.
+missing_window() {
+	[ "$system" = Linux ] || return 0
+	have Xvfb || echo xvfb
+	for h in X11/Xcursor/Xcursor:libxcursor X11/extensions/Xrandr:libxrandr X11/extensions/Xinerama:libxinerama \
+		X11/extensions/XInput2:libxi X11/extensions/xf86vmode:libxxf86vm GL/gl:libgl1-mesa wayland-client:libwayland \
+		xkbcommon/xkbcommon:libxkbcommon; do
+		echo "#include <${h%:*}.h>" | ${CC:-$(go env CC)} -E - >/dev/null 2>&1 || echo "${h#*:}-dev"
+	done
+}
+
 # purpose says what a package is for.
 purpose() {
 	case $1 in
@@ -125,6 +135,7 @@ purpose() {
 	xvfb) echo "a screen for what draws" ;;
 	gcc-aarch64-linux-gnu | libc6-dev-arm64-cross) echo "compiles for 64-bit ARM" ;;
 	qemu-user) echo "runs programs of other processors" ;;
+	lib*-dev) echo "headers of what GLFW, of native/window, is built with" ;;
 	esac
 }
 

@@ -22,9 +22,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -264,12 +262,8 @@ func (b *Bridge) wait(a []uint32) {
 
 // buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
 func (b *Bridge) buffer(a []uint32) {
-	mem := page.Must(as[*anyDense](b.current(a[1])).Buffer().Memory(buffer.Reads))
-	page.Check(b.dev.Flush())
-	handle := mem.Handle()
-	if handle == nil || b.Alone {
-		page.Check(fault.Fail("bridge", fault.ErrUnsupported, "this device has no GPUBuffers"))
-	}
+	handle, _, err := as[*anyDense](b.current(a[1])).Handle(context.Background())
+	page.Check(err)
 	b.Settle(a[0], handle, nil)
 }
 
