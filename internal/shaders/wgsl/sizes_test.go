@@ -190,25 +190,3 @@ struct B { a: u32, b: bool } struct R { n: u32, list: array<S> }`
 		}
 	}
 }
-
-func TestLiteralGroups(t *testing.T) {
-	const declared = "const N = M * 2u; const M = 0x8u;\n"
-	for source, want := range map[string]string{
-		"@workgroup_size(N) fn k() {}":           "@workgroup_size(16) fn k() {}",
-		"@workgroup_size(WIDE)\nconst WIDE = 8;": "@workgroup_size(8   )\nconst WIDE = 8;",
-		"@workgroup_size(N, 4, M-1u) fn k()":     "@workgroup_size(16, 4, 7   ) fn k()",
-		"@workgroup_size(M +\nM) fn k() {}":      "@workgroup_size(16\n   ) fn k() {}",
-		"@workgroup_size(64u, X) fn k() {}":      "@workgroup_size(64u, X) fn k() {}",
-		"@workgroup_size(N // size\n)":           "@workgroup_size(16 // size\n)",
-		"// @workgroup_size(N)":                  "// @workgroup_size(N)",
-		"@workgroup_size()":                      "@workgroup_size()",
-	} {
-		s, err := Tokenize(declared + source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.LiteralGroups(); got != declared+want {
-			t.Errorf("%q became %q, want %q", source, got[len(declared):], want)
-		}
-	}
-}
