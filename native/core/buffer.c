@@ -28,13 +28,11 @@ void core_buffer_new(core_device *d, uint32_t id, uint64_t size, bool mappable, 
 	d->buffers[id] = (core_buffer){.ref = core_create_buffer(d, size, usage, error)};
 }
 
-// settle makes sure that a buffer from elsewhere is not destroyed and not mapped. There is no call to ask: a buffer that is
-// destroyed cannot be copied from, and one that can be mapped again is probed. For one that cannot, core_still_mapped knows; where
-// it does not, unmapping is an error unless the buffer was still mapped from its creation on, and then it is not any more.
-static void settle(core_device *d, WGPUBuffer b, core_error *error) {
-	uint32_t const mappable = CORE_MAP_READ | CORE_MAP_WRITE;
-	core_error probe = {0};
+static bool mappable(core_device *d, WGPUBuffer b) { return d->calls->buffer_usage(b) & (CORE_MAP_READ | CORE_MAP_WRITE); }
 
+// settle makes sure that a buffer from elsewhere is of this device, not destroyed and not mapped. There is no call to ask. Some versions of
+// the library say by a copy that is recorded whose the buffer is, and whether it is destroyed; core_probe finds out the rest.
+static void settle(core_device *d, WGPUBuffer b, core_error *error) {
 	WGPUBuffer scratch = core_create_buffer(d, 4, CORE_COPY_DST, error);
 	if (!scratch) return;
 	core_error *outer = core_enter(d, error);
@@ -45,18 +43,10 @@ static void settle(core_device *d, WGPUBuffer b, core_error *error) {
 	d->calls->drop_buffer(scratch);
 	if (error->type) return;
 
-	if (d->calls->buffer_usage(b) & mappable) {
-		if (core_is_mapped(d, b)) core_fail(error, CORE_MAPPED, "");
-		return;
-	}
-	int mapped = d->calls->still_mapped(b);
-	if (mapped > 0) core_fail(error, CORE_MAPPED, "");
-	if (mapped >= 0) return;
-	outer = core_enter(d, &probe);
-	d->calls->unmap(b);
-	core_leave(d, &probe, outer);
-	if (!probe.type) core_fail(error, CORE_MAPPED, "it was mapped at its creation and is now unmapped");
-	free(probe.message);
+	if (!mappable(d, b) && d->calls->still_mapped(b) > 0)
+		core_fail(error, CORE_MAPPED, "");
+	else
+		core_probe(d, b, error);
 }
 
 // core_buffer_import takes a reference to a buffer of this device.
@@ -70,9 +60,8 @@ void core_buffer_import(core_device *d, uint32_t id, WGPUBuffer buffer, core_err
 
 // core_buffer_destroy destroys a buffer of somebody else's.
 void core_buffer_destroy(core_device *d, WGPUBuffer buffer, core_error *error) {
-	int mapped = core_is_mapped(d, buffer);
+	core_unmap(d, buffer);
 	core_error *outer = core_enter(d, error);
-	if (mapped) d->calls->unmap(buffer);
 	d->calls->destroy_buffer(buffer);
 	core_leave(d, error, outer);
 }
@@ -113,9 +102,9 @@ core_signal *core_read(core_device *d, core_span const *span, WGPUBuffer staging
 		core_fail(error, CORE_INVALID, "no such buffer");
 		return NULL;
 	}
-	if (span->count && d->buffers[span->buffer].watched && core_is_mapped(d, source)) {
-		core_fail(error, CORE_MAPPED, "");
-		return NULL;
+	if (span->count && d->buffers[span->buffer].watched) {
+		core_probe(d, source, error);
+		if (error->type) return NULL;
 	}
 	core_error *outer = core_enter(d, error);
 	WGPUCommandEncoder encoder = d->calls->create_encoder(d->device, "sublet read");
@@ -168,16 +157,35 @@ void core_unmap(core_device *d, WGPUBuffer buffer) {
 	free(ignored.message);
 }
 
-// core_is_mapped tries to map nothing of a buffer that can be mapped and takes it back: this fails if a mapping is held
-// or asked for, and changes nothing then.
-int core_is_mapped(core_device *d, WGPUBuffer buffer) {
-	uint32_t usage = d->calls->buffer_usage(buffer);
-	core_error error = {0};
-	if (!(usage & (CORE_MAP_READ | CORE_MAP_WRITE))) return 0;
-	core_signal *s = core_map(d, buffer, !(usage & CORE_MAP_READ), 0, 0, &error);
-	free(error.message);
-	if (!s) return 1;
-	core_unmap(d, buffer);
-	core_signal_free(s);
-	return 0;
+// destroyed reports whether a message of the library says of a buffer that it is destroyed.
+static bool destroyed(char const *message) {
+	return message && (strstr(message, " label has been destroyed\n") || strstr(message, "Buffer is destroyed\n"));
+}
+
+// core_probe fails if somebody else has destroyed or mapped a buffer. One that can be mapped is asked for a mapping of nothing, which is taken
+// back: this fails if it is destroyed, or if a mapping is held or asked for, and changes nothing then. Any other buffer is unmapped: this fails
+// if it is destroyed, and also if it is not mapped. If it was mapped, which is from its creation on, it is not any more.
+void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
+	core_error found = {0};
+	bool ask = mappable(d, buffer);
+	if (ask) {
+		core_signal *s = core_map(d, buffer, !(d->calls->buffer_usage(buffer) & CORE_MAP_READ), 0, 0, &found);
+		if (s) {
+			core_unmap(d, buffer);
+			core_signal_free(s);
+		}
+	} else {
+		core_error *outer = core_enter(d, &found);
+		d->calls->unmap(buffer);
+		core_leave(d, &found, outer);
+	}
+	if (destroyed(found.message))
+		core_fail(error, CORE_INVALID, "the buffer is destroyed");
+	else if (found.type == CORE_LOST || found.type == CORE_MEMORY)
+		core_fail(error, found.type, found.message ? found.message : "");
+	else if (ask && found.type)
+		core_fail(error, CORE_MAPPED, "");
+	else if (!ask && !found.type)
+		core_fail(error, CORE_MAPPED, "it was mapped at its creation and is now unmapped");
+	free(found.message);
 }

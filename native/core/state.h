@@ -17,6 +17,8 @@ enum {
 	CORE_BACKLOG = 64 * 1024 * 1024,       // bytes that may wait for a submission: of writes and of what was written to
 	CORE_WRITE = 64 * 1024,                // what a write counts for besides its bytes
 	CORE_KERNEL = 1024 * 1024,             // what a kernel counts for that was freed, which takes a submission
+	CORE_TIMES = 64,                       // timestamps of a segment
+	CORE_RESOLVED = 256,                   // bytes between resolved timestamps, the alignment of a resolution
 	CORE_ACCESS_READ = 1, CORE_ACCESS_READ_WRITE = 2, CORE_ACCESS_PARAMS = 3, // driver.Access
 };
 
@@ -73,6 +75,10 @@ struct core_device {
 	size_t nshown;
 	uint32_t generation; // counts parameter buffers
 
+	WGPUQuerySet clock; // of CORE_TIMES timestamps, and where they are resolved to; NULL until somebody asks for one
+	WGPUBuffer times;
+	uint32_t ntimes; // of the segment
+
 	WGPUBuffer guard; // what guarded kernels tell of loops that were ended; see guard.go
 	WGPUBindGroupLayout guard_layout;
 	WGPUBindGroup guard_group; // NULL until somebody asks for it
@@ -126,7 +132,7 @@ void core_layout_free(core_device *d, core_layout *l);
 
 // buffer.c
 WGPUBuffer core_create_buffer(core_device *d, uint64_t size, uint32_t usage, core_error *error);
-int core_is_mapped(core_device *d, WGPUBuffer buffer);
+void core_probe(core_device *d, WGPUBuffer buffer, core_error *error);
 
 // submit.c
 void core_set_free(core_device *d, core_set *s);
