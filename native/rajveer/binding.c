@@ -154,6 +154,13 @@ static WGPUBuffer create_buffer(WGPUDevice device, char const *label, uint64_t s
 	return wgpuDeviceCreateBuffer(device, &(WGPUBufferDescriptor){.label = label, .usage = usage, .size = size});
 }
 
+// check_buffer records a command that nobody submits: recording finds out.
+static void check_buffer(WGPUDevice device, WGPUBuffer b) {
+	WGPUCommandEncoder encoder = wgpuDeviceCreateCommandEncoder(device, &(WGPUCommandEncoderDescriptor){.label = "sublet probe"});
+	wgpuCommandEncoderClearBuffer(encoder, b, 0, UINT64_MAX); // to its end
+	wgpuCommandEncoderRelease(encoder);
+}
+
 static void on_done(uint32_t status, void *signal) { core_raise(signal, status == WGPUBufferMapAsyncStatus_Success); }
 
 static void map(WGPUBuffer b, bool write, uint64_t offset, uint64_t size, core_signal *s) {
@@ -246,6 +253,7 @@ core_calls const sublet_rajveer_calls = {
 	.unmap = wgpuBufferUnmap,
 	.take_buffer = take_buffer,
 	.still_mapped = still_mapped,
+	.check_buffer = check_buffer,
 	.create_group_layout = create_group_layout,
 	.create_pipeline_layout = create_pipeline_layout,
 	.create_group = create_group,
