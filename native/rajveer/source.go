@@ -13,7 +13,7 @@ import (
 
 // rewrite writes a kernel for this version's compiler, naga 0.13:
 //
-//   - Sizes of workgroups have to be numbers, so that constants and what is calculated become theirs.
+//   - Sizes of workgroups have to be numbers, and so have constants: names and what is calculated become theirs.
 //   - The condition of break if is evaluated once, before the loop: https://github.com/gfx-rs/wgpu/issues/4982. A let before it is not.
 //
 // What is not understood stays as it is, for the compiler to refuse. Lines keep their numbers.
@@ -28,9 +28,11 @@ func rewrite(source string) string {
 	}
 	for i := range s.Tokens {
 		switch {
+		case s.At(i) == "const":
+			w.constant(i + 1)
 		case s.Char(i) == '@' && s.At(i+1) == "workgroup_size" && s.Char(i+2) == '(':
 			for _, size := range s.Split(i+3, int(s.Match[i+2])) {
-				w.number(size[0], size[1])
+				w.number(size[0], size[1], "")
 			}
 		case s.At(i) == "break" && s.At(i+1) == "if":
 			w.breakIf(i)
@@ -56,13 +58,31 @@ func (w *writer) replace(from, to int, text string) {
 	w.at = int(w.Tokens[to-1].End)
 }
 
+// constant writes a declaration of a whole number.
+func (w *writer) constant(name int) {
+	from, suffix := name+1, ""
+	switch w.Join(from, from+3) {
+	case ":u32=":
+		from, suffix = from+3, "u"
+	case ":i32=":
+		from, suffix = from+3, "i"
+	default:
+		return // a number without a type stays one
+	}
+	to := from
+	for to < len(w.Tokens) && w.Char(to) != ';' {
+		to++
+	}
+	w.number(from, to, suffix)
+}
+
 // number writes the number for a constant expression, with spaces so that what follows keeps its column if it can.
-func (w *writer) number(from, to int) {
+func (w *writer) number(from, to int, suffix string) {
 	v := w.types.Constant(from, to)
 	if v < 0 || to == from+1 && !w.IsWord(from) {
 		return
 	}
-	number, old := strconv.FormatInt(v, 10), w.Text[w.Pos(from):w.Tokens[to-1].End]
+	number, old := strconv.FormatInt(v, 10)+suffix, w.Text[w.Pos(from):w.Tokens[to-1].End]
 	w.replace(from, to, number+strings.Repeat("\n", strings.Count(old, "\n"))+strings.Repeat(" ", max(0, len(old)-len(number))))
 }
 
