@@ -51,7 +51,7 @@ export XDG_RUNTIME_DIR ?= /tmp
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What the targets below need beside Go and Node; see native/setup/setup.sh.
 .PHONY: setup-run setup-test
@@ -90,6 +90,14 @@ test-long: setup-test web-build ## Run all tests in full, with the race detector
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
+	@$(MAKE) --no-print-directory test-drivers
+
+# Drivers that are modules of their own. What stands on package gpu is tested with a driver that cannot import it by replacing files.
+.PHONY: test-drivers
+test-drivers: setup-run ## Run the tests of the drivers that are modules of their own.
+	cd native/rajveer && go vet -tags rajveer ./... && go test -tags rajveer -count=1 -timeout 30m ./...
+	GOWORK=$(CURDIR)/native/rajveer/testdata/overlay/go.work SUBLET_TEST_DRIVERS=rajveer \
+		go test -tags rajveer -overlay native/rajveer/testdata/overlay/overlay.json -count=1 -timeout 60m ./gpu ./buffer ./matrix
 
 .PHONY: soak
 soak: setup-test web-build ## Walk at random over everything, natively and in Chromium; time=2h and seed choose.
