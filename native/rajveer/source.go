@@ -13,7 +13,8 @@ import (
 
 // rewrite writes a kernel for this version's compiler, naga 0.13:
 //
-//   - Sizes of workgroups have to be numbers, and so have constants: names and what is calculated become theirs.
+//   - Sizes of workgroups have to be numbers, and so have constants: names and what is calculated become theirs. Whole numbers are
+//     calculated, others are only converted.
 //   - The condition of break if is evaluated once, before the loop: https://github.com/gfx-rs/wgpu/issues/4982. A let before it is not.
 //
 // What is not understood stays as it is, for the compiler to refuse. Lines keep their numbers.
@@ -58,22 +59,30 @@ func (w *writer) replace(from, to int, text string) {
 	w.at = int(w.Tokens[to-1].End)
 }
 
-// constant writes a declaration of a whole number.
+// constant writes a declaration of a number.
 func (w *writer) constant(name int) {
-	from, suffix := name+1, ""
-	switch w.Join(from, from+3) {
-	case ":u32=":
-		from, suffix = from+3, "u"
-	case ":i32=":
-		from, suffix = from+3, "i"
-	default:
-		return // a number without a type stays one
+	kind, from := "", name+1
+	if w.Char(from) == ':' {
+		kind, from = w.At(from+1), from+2
 	}
 	to := from
 	for to < len(w.Tokens) && w.Char(to) != ';' {
 		to++
 	}
-	w.number(from, to, suffix)
+	if from++; from >= to {
+		return
+	}
+	suffix, known := map[string]string{"u32": "u", "i32": "i", "f32": "f"}[w.At(from)]
+	if known && to == from+4 && w.Tokens[from+2].Kind == wgsl.Number { // f32(1)
+		number := strings.TrimRight(w.At(from+2), "uif")
+		if suffix == "f" && !strings.ContainsAny(number, "xX") || !strings.ContainsAny(number, "xX.eE") {
+			w.replace(from, to, number+suffix)
+			return
+		}
+	}
+	if kind == "u32" || kind == "i32" {
+		w.number(from, to, kind[:1])
+	}
 }
 
 // number writes the number for a constant expression, with spaces so that what follows keeps its column if it can.
