@@ -56,7 +56,7 @@ export XDG_RUNTIME_DIR ?= /tmp
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What the targets below need beside Go and Node; see native/setup/setup.sh.
 .PHONY: setup-run setup-test setup-long
@@ -99,10 +99,14 @@ test-long: setup-long web-build ## Run all tests in full, with the race detector
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
 	@$(MAKE) --no-print-directory test-drivers
 
-# Drivers and programs that are modules of their own.
+# Drivers and programs that are modules of their own. What stands on package gpu is tested with a driver that cannot import it by
+# replacing files.
 .PHONY: test-drivers
 test-drivers: setup-long ## Run the tests of the drivers and programs that are modules of their own.
 	cd native/gogpu && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -count=1 ./...
+	cd native/rajveer && go vet -tags rajveer ./... && go test -tags rajveer -count=1 -timeout 30m ./...
+	GOWORK=$(CURDIR)/native/rajveer/testdata/overlay/go.work SUBLET_TEST_DRIVERS=rajveer \
+		go test -tags rajveer -overlay native/rajveer/testdata/overlay/overlay.json -count=1 -timeout 60m ./gpu ./buffer ./matrix
 	cd native/window && go vet ./... && go test -race -count=1 -timeout 20m ./...
 
 .PHONY: soak

@@ -40,7 +40,7 @@ static bool says(char const *message, size_t length, char const *line) {
 
 // refine finds the causes that matter where the library calls every error one of validation. A cause has a line.
 static uint32_t refine(uint32_t type, char const *message, size_t length) {
-	if (says(message, length, "\n    Not enough memory left.\n")) return CORE_MEMORY;
+	if (says(message, length, "\n    Not enough memory left.\n") || says(message, length, "\n    Not enough memory left\n")) return CORE_MEMORY;
 	if (says(message, length, "\n    Parent device is lost\n")) return CORE_LOST;
 	return type;
 }

@@ -24,9 +24,8 @@ type Binding struct {
 	NewBuffer func(device, ref unsafe.Pointer) any
 	// Owned reports whether the library knows that a buffer is of a device, where handles tell it.
 	Owned func(buffer any, device unsafe.Pointer) bool
-
-	// Implied are the extensions that the library's compiler has without a directive, and refuses one for.
-	Implied []string
+	// Rewrite returns the source of a kernel as the library's compiler takes it, with the same lines. Nil leaves all as it is.
+	Rewrite func(source string) string
 }
 
 // bindings are those that drivers were made of.

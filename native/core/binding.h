@@ -135,6 +135,8 @@ typedef struct {
 	// for alive. still_mapped tells whether a buffer is mapped since its creation, or -1 where that cannot be seen.
 	bool (*take_buffer)(WGPUBuffer);
 	int (*still_mapped)(WGPUBuffer);
+	// check_buffer makes an error if a buffer is destroyed. It is NULL where unmap says so.
+	void (*check_buffer)(WGPUDevice, WGPUBuffer);
 
 	WGPUBindGroupLayout (*create_group_layout)(WGPUDevice, size_t n, core_slot const *);
 	WGPUPipelineLayout (*create_pipeline_layout)(WGPUDevice, size_t n, WGPUBindGroupLayout const *);

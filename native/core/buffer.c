@@ -179,7 +179,13 @@ void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
 		d->calls->unmap(buffer);
 		core_leave(d, &found, outer);
 	}
-	if (destroyed(found.message))
+	core_error spoilt = {0};
+	if (d->calls->check_buffer) {
+		core_error *outer = core_enter(d, &spoilt);
+		d->calls->check_buffer(d->device, buffer);
+		core_leave(d, &spoilt, outer);
+	}
+	if (spoilt.type == CORE_INVALID || destroyed(found.message))
 		core_fail(error, CORE_INVALID, "the buffer is destroyed");
 	else if (found.type == CORE_LOST || found.type == CORE_MEMORY)
 		core_fail(error, found.type, found.message ? found.message : "");
@@ -188,4 +194,5 @@ void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
 	else if (!ask && !found.type)
 		core_fail(error, CORE_MAPPED, "it was mapped at its creation and is now unmapped");
 	free(found.message);
+	free(spoilt.message);
 }

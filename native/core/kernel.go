@@ -107,7 +107,11 @@ func (d *device) compileGuarded(op string, layout *C.core_layout, k, guarded *dr
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
-	source, entry, label := C.CString(wgsl.WithoutEnable(k.Source, d.lib.Implied)), C.CString(k.Entry), C.CString(k.Label)
+	text := k.Source
+	if d.lib.Rewrite != nil {
+		text = d.lib.Rewrite(text)
+	}
+	source, entry, label := C.CString(text), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))

@@ -17,8 +17,12 @@ import (
 	"github.com/oliverbestmann/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 	"github.com/sublet-gpu/sublet/native/core"
 )
+
+// implied are the extensions that the library's compiler has without a directive, and refuses one for.
+var implied = []string{"subgroups"}
 
 // New returns the driver.
 func New() driver.Driver {
@@ -26,7 +30,7 @@ func New() driver.Driver {
 		Name:    "oliver",
 		Package: "github.com/oliverbestmann/webgpu",
 		Calls:   unsafe.Pointer(&C.sublet_oliver_calls),
-		Implied: []string{"subgroups"},
+		Rewrite: func(source string) string { return wgsl.WithoutEnable(source, implied) },
 		Device: func(handle any) (unsafe.Pointer, bool) {
 			d, ok := handle.(*wgpu.Device)
 			if d == nil {

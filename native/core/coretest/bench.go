@@ -46,6 +46,8 @@ type Bench struct {
 	NoSwiftShader string
 	// Fatal says why the library ends the process on a source, or returns "". Such sources are not compiled.
 	Fatal func(source string) string
+	// Takes names a kernel that others refuse and this version takes.
+	Takes string
 	// Except names cases of the suite that do not hold, each with the reason.
 	Except map[string]string
 }

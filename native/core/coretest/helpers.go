@@ -103,6 +103,9 @@ func want(t testing.TB, d driver.Device, id driver.BufferID, words []uint32) {
 	}
 }
 
+// mappable reports whether storage may be mapped.
+func mappable(d driver.Device) bool { return d.Info().Features.Has(driver.FeatureMappable) }
+
 // whole binds a buffer from end to end.
 func whole(id driver.BufferID, words int) driver.Binding {
 	return driver.Binding{Buffer: id, Size: uint64(4 * words)}

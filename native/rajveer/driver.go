@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package rajveer
+
+// #cgo linux windows CFLAGS: -DLIVE
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferReference -Wl,--wrap=wgpuBufferRelease -Wl,--wrap=wgpuBufferUnmap
+// #include "binding.h"
+// extern core_calls const sublet_rajveer_calls;
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/rajveermalviya/go-webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/core"
+)
+
+// New returns the driver.
+func New() driver.Driver {
+	return core.New(core.Binding{
+		Name:    "rajveer",
+		Package: "github.com/rajveermalviya/go-webgpu",
+		Calls:   unsafe.Pointer(&C.sublet_rajveer_calls),
+		Device: func(handle any) (unsafe.Pointer, bool) {
+			d, ok := handle.(*wgpu.Device)
+			if d == nil {
+				return nil, ok
+			}
+			return atomic.LoadPointer(&(*deviceStruct)(unsafe.Pointer(d)).ref), true // Close clears it
+		},
+		Buffer: func(handle any) (unsafe.Pointer, bool) {
+			b, ok := handle.(*wgpu.Buffer)
+			if b == nil {
+				return nil, ok
+			}
+			return (*bufferStruct)(unsafe.Pointer(b)).ref, true
+		},
+		NewDevice: func(ref unsafe.Pointer) (any, func()) {
+			d := &deviceStruct{ref}
+			return (*wgpu.Device)(unsafe.Pointer(d)), func() { atomic.StorePointer(&d.ref, nil) }
+		},
+		NewBuffer: func(device, ref unsafe.Pointer) any {
+			return (*wgpu.Buffer)(unsafe.Pointer(&bufferStruct{device, ref}))
+		},
+		Rewrite: rewrite,
+		Owned: func(buffer any, device unsafe.Pointer) bool {
+			b, _ := buffer.(*wgpu.Buffer)
+			return b != nil && (*bufferStruct)(unsafe.Pointer(b)).deviceRef == device
+		},
+	})
+}
+
+// The handles of the binding are structs of C pointers. Tests hold them to that.
+type (
+	deviceStruct struct{ ref unsafe.Pointer }
+	bufferStruct struct{ deviceRef, ref unsafe.Pointer }
+
+	instanceStruct struct{ ref unsafe.Pointer }
+	adapterStruct  struct{ ref unsafe.Pointer }
+)
+
+// Origin returns the instance and the adapter of an open device that Sublet made, for a program that draws with the device to a window:
+// surfaces are made of this very instance, and ask this adapter what they can do. The device is what gpu.Device.Handle returns. Both
+// are borrowed: they must not be released, and are gone with the device. Of other devices they are nil.
+func Origin(device *wgpu.Device) (*wgpu.Instance, *wgpu.Adapter) {
+	instance, adapter := core.Origin(device)
+	if instance == nil || adapter == nil {
+		return nil, nil
+	}
+	return (*wgpu.Instance)(unsafe.Pointer(&instanceStruct{instance})), (*wgpu.Adapter)(unsafe.Pointer(&adapterStruct{adapter}))
+}

@@ -1,0 +1,21 @@
+module github.com/sublet-gpu/sublet/native/rajveer
+
+go 1.26
+
+require (
+	github.com/rajveermalviya/go-webgpu/wgpu v0.17.1
+	github.com/sublet-gpu/sublet v0.0.0
+)
+
+require (
+	github.com/cogentcore/webgpu v0.23.0 // indirect
+	github.com/oliverbestmann/webgpu v1.33.4 // indirect
+	github.com/oliverbestmann/webgpu/libs-android v0.0.0-20260509160813-48db59792a15 // indirect
+	github.com/oliverbestmann/webgpu/libs-darwin v0.0.0-20260509160802-b09403b07cd3 // indirect
+	github.com/oliverbestmann/webgpu/libs-ios v0.0.0-20260509160803-765e39d2a48b // indirect
+	github.com/oliverbestmann/webgpu/libs-linux v0.0.0-20260509160809-2fefaf7c9ead // indirect
+	github.com/oliverbestmann/webgpu/libs-windows v0.0.0-20260509160807-0bc32b12c7bc // indirect
+	github.com/x448/float16 v0.8.4 // indirect
+)
+
+replace github.com/sublet-gpu/sublet => ../..

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !cgo || js
+
+package rajveer
+
+import (
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/core"
+)
+
+// New returns a driver without adapters: this build has no cgo.
+func New() driver.Driver { return core.New(core.Binding{Name: "rajveer"}) }
