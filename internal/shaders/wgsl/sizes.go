@@ -27,7 +27,6 @@ const (
 // something else: "" for nothing.
 func (s *Scan) Excess(entry string, workgroup uint32) string {
 	m := s.Types()
-	m.findPointers()
 	for i := range s.Tokens {
 		switch t, end := m.typeAt(i); {
 		case t.Size > maxType:
@@ -68,10 +67,9 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 // Types is what a text declares outside of functions. It is not safe for concurrent use.
 type Types struct {
 	*Scan
-	decls    map[string]*decl
-	pointers map[string]bool // names that stand for whole variables
-	depth    int
-	why      string
+	decls map[string]*decl
+	depth int
+	why   string
 }
 
 type decl struct {
@@ -104,7 +102,7 @@ type Member struct {
 
 // Types reads the declarations.
 func (s *Scan) Types() *Types {
-	m := &Types{Scan: s, decls: map[string]*decl{}, pointers: map[string]bool{}}
+	m := &Types{Scan: s, decls: map[string]*decl{}}
 	s.declared(func(keyword string, name int) { m.decls[s.At(name)] = &decl{keyword: keyword, name: name} })
 	return m
 }
