@@ -27,7 +27,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./internal/shaders/wgsl:FuzzQualify:600000x ./gpu/driver:FuzzWords:300000x ./gpu/driver:FuzzCheckRead:600000x \
             ./buffer:FuzzRegions:300000x ./buffer/ndarray:FuzzViews:300000x ./buffer/cruncher:FuzzRange:40000x \
             ./buffer/cruncher/balance:FuzzSplit:40000x ./buffer/cruncher/kernel:FuzzParse:120000x ./matrix:FuzzEval:150000x \
-            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
+            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
             ./internal/shaders/wgsl:FuzzChecks:600000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.

@@ -49,13 +49,13 @@ type Option func(*config) error
 
 type config struct {
 	driver, adapter, backend string
-	frugal          bool
-	handle          any
-	memory          uint64
-	largest         uint64
-	logger          Logger
-	debug           string
-	rung            rung
+	frugal                   bool
+	handle                   any
+	memory                   uint64
+	largest                  uint64
+	logger                   Logger
+	debug                    string
+	rung                     rung
 }
 
 // WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page, or the name of one
@@ -137,7 +137,9 @@ func Drivers() []string {
 
 // Adapters lists every adapter of every driver, best first within a driver. A driver that fails yields its error
 // and the listing goes on.
-func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] { return adapters(ctx, getenv("SUBLET_BACKEND")) }
+func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
+	return adapters(ctx, getenv("SUBLET_BACKEND"))
+}
 
 // adapters is [Adapters] for one backend, or for all with "".
 func adapters(ctx context.Context, backend string) iter.Seq2[*Adapter, error] {

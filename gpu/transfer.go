@@ -96,6 +96,32 @@ func (b *Buffer) write(q *queue, offset uint64, src Host) error {
 	return err
 }
 
+// Timestamp queues the device's clock into the 8 bytes from offset on, a multiple of 8, as a number of 64 bits, the low half first: the time
+// at which what was queued before is done. It counts ticks of Info().Limits.TimestampPeriod nanoseconds from some moment on, in pages
+// most often in steps of 100 microseconds. A device without [driver.FeatureTimestamps] is [ErrUnsupported].
+func (b *Buffer) Timestamp(offset uint64) error {
+	const op = "Timestamp"
+	if err := b.lock(op); err != nil {
+		return err
+	}
+	d := b.dev
+	err := driver.CheckRange("gpu: Timestamp", offset, 8, b.mem.size)
+	switch {
+	case !d.info.Features.Has(driver.FeatureTimestamps):
+		err = fail(op, ErrUnsupported, "the device has no timestamps")
+	case err == nil && offset%8 != 0:
+		err = fail(op, ErrInvalid, "offset ", offset, " is not a multiple of 8")
+	}
+	if err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	d.write(b.mem)
+	b.mem.replaced(offset, 8)
+	d.batch.list.Timestamp(b.mem.id, offset)
+	return named(op, d.added())
+}
+
 // Clear queues zeros for size bytes from offset on, both multiples of 4.
 func (b *Buffer) Clear(offset, size uint64) error {
 	if err := b.lock("Clear"); err != nil {

@@ -89,8 +89,9 @@ func describe(memory uint64) driver.AdapterInfo {
 			MaxGroupSize:       [3]uint32{1024, 1024, 64},
 			MaxWorkgroupMemory: 32 << 10,
 			BindingOffsetAlign: 256,
+			TimestampPeriod:    1,
 		},
-		Features: driver.FeatureMappable,
+		Features: driver.FeatureMappable | driver.FeatureTimestamps,
 	}
 }
 

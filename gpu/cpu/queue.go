@@ -5,6 +5,7 @@ package cpu
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -206,6 +207,9 @@ func (d *device) record(l *driver.CommandList, data [][]byte) *work {
 			d.sets[driver.BindingsID(v[0])] = storage
 		case driver.OpUnbind:
 			delete(d.sets, driver.BindingsID(v[0]))
+		case driver.OpTimestamp:
+			dst := d.span(v[0], c.U64(1), 8)
+			add(func() { binary.LittleEndian.PutUint64(dst, uint64(time.Since(epoch))) })
 		case driver.OpDispatch:
 			if v[2] > 0 && v[3] > 0 && v[4] > 0 {
 				w.commands = append(w.commands, d.dispatch(v, params))
@@ -214,6 +218,9 @@ func (d *device) record(l *driver.CommandList, data [][]byte) *work {
 	}
 	return w
 }
+
+// epoch is when the clock began.
+var epoch = time.Now()
 
 // stage copies host data, with zeros up to a multiple of 4.
 func stage(h driver.Host) ([]byte, error) {

@@ -17,6 +17,7 @@ type Op uint32
 //	OpBind     bindings layout64 (buffer offset64 size64)*   defines a binding set, one entry per storage binding of the layout
 //	OpUnbind   bindings                          forgets it
 //	OpDispatch kernel bindings x y z params      params is a byte offset into CommandList.Params
+//	OpTimestamp buffer offset64                  the device's clock, 64 bits, once what stands before is done; a multiple of 8
 const (
 	OpWrite Op = 1 + iota
 	OpCopy
@@ -24,6 +25,7 @@ const (
 	OpBind
 	OpUnbind
 	OpDispatch
+	OpTimestamp
 )
 
 // MaxParams is the size of the largest parameter block. A block begins in [CommandList.Params] at a multiple of paramsAlign,
@@ -107,6 +109,11 @@ func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, param
 	l.add(OpDispatch, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
 }
 
+// Timestamp writes the device's clock into 8 bytes of a buffer, in ticks of [Limits].TimestampPeriod.
+func (l *CommandList) Timestamp(dst BufferID, offset uint64) {
+	l.add(OpTimestamp, uint32(dst), low(offset), high(offset))
+}
+
 var padding [paramsAlign]byte
 
 func (l *CommandList) block(params []byte) uint32 {
@@ -147,7 +154,7 @@ func (c Command) Bindings() []Binding {
 }
 
 // words an operation has after its header; an OpBind has 5 more for each of its entries.
-var opWords = [...]int{OpWrite: 4, OpCopy: 8, OpClear: 5, OpBind: 3, OpUnbind: 1, OpDispatch: 6}
+var opWords = [...]int{OpWrite: 4, OpCopy: 8, OpClear: 5, OpBind: 3, OpUnbind: 1, OpDispatch: 6, OpTimestamp: 3}
 
 // All decodes the list. A word that is no command ends it with a Command of Op 0.
 func (l *CommandList) All() iter.Seq[Command] {

@@ -258,6 +258,7 @@ type Limits struct {
 	MaxWorkgroupMemory  uint32    // var<workgroup> of one kernel
 	BindingOffsetAlign  uint32    // a binding's offset is a multiple of it
 	MaxLoopsPerInvoking uint32    // turns of all loops of one invocation together; 0 is no limit
+	TimestampPeriod     float32   // nanoseconds of a tick of the device's clock, where it has FeatureTimestamps
 }
 
 // Features is a set of optional abilities.
@@ -275,9 +276,11 @@ const (
 	FeatureSubgroups
 	// FeatureWGSL: the device compiles any WGSL. The oracle does not.
 	FeatureWGSL
+	// FeatureTimestamps: command lists can ask for the device's clock.
+	FeatureTimestamps
 )
 
-var featureNames = [...]string{"mappable", "half", "double", "subgroups", "wgsl"}
+var featureNames = [...]string{"mappable", "half", "double", "subgroups", "wgsl", "timestamps"}
 
 // Has reports whether all of x is in f.
 func (f Features) Has(x Features) bool { return f&x == x }

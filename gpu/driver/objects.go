@@ -310,8 +310,21 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		return nil
 	case OpDispatch:
 		return o.checkDispatch(l, w)
+	case OpTimestamp:
+		return o.checkTimestamp(w[0], c.U64(1))
 	}
 	return fail("driver: Submit", fault.ErrInvalid, "malformed command list")
+}
+
+func (o *Objects) checkTimestamp(buffer uint32, offset uint64) error {
+	const op = "driver: Timestamp"
+	switch {
+	case !o.Info().Features.Has(FeatureTimestamps):
+		return fail(op, fault.ErrUnsupported, "no timestamps")
+	case offset%8 != 0:
+		return fail(op, fault.ErrInvalid, "offset ", offset, " is not a multiple of 8")
+	}
+	return o.checkRange(op, buffer, offset, 8)
 }
 
 func (o *Objects) replace(id uint32, s any) {

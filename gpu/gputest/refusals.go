@@ -271,7 +271,7 @@ var refusedWords = []refusal{
 	{"zero", fault.ErrInvalid, raw(0)},
 	{"ones", fault.ErrInvalid, raw(math.MaxUint32)},
 	{"operation 0", fault.ErrInvalid, raw(header(0, 2), 0)},
-	{"unknown operation", fault.ErrInvalid, raw(header(driver.OpDispatch+1, 2), 0)},
+	{"unknown operation", fault.ErrInvalid, raw(header(driver.OpTimestamp+1, 2), 0)},
 	{"length 0", fault.ErrInvalid, raw(header(driver.OpUnbind, 0))},
 	{"write too short", fault.ErrInvalid, raw(header(driver.OpWrite, 4), 1, 0, 0)},
 	{"copy too short", fault.ErrInvalid, raw(header(driver.OpCopy, 8), 1, 0, 0, 2, 0, 0, 4)},

@@ -29,7 +29,7 @@ type testCase struct {
 }
 
 var cases = slices.Concat(
-	bufferCases, transferCases, orderCases, dispatchCases, bindingCases, compileCases,
+	bufferCases, transferCases, orderCases, dispatchCases, bindingCases, compileCases, featureCases,
 	refusalCases, mappingCases, contextCases, parallelCases, randomCases, lifeCases,
 )
 

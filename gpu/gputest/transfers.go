@@ -4,6 +4,7 @@ package gputest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -21,6 +22,7 @@ var transferCases = []testCase{
 	{"HostOffset", hostOffset},
 	{"Copy", copyParts},
 	{"Clear", clearParts},
+	{"Timestamps", timestamps},
 	{"Empty", emptyCommands},
 	{"Big", bigRoundTrip},
 }
@@ -275,6 +277,41 @@ func clearParts(r *rig) {
 		r.list.Clear(id, 4*p[0], 4*p[1])
 		clear(want[p[0] : p[0]+p[1]])
 		r.want(id, want)
+	}
+}
+
+// The device's clock does not go back, among more timestamps than a driver may have places for, and writes its 8 bytes alone.
+func timestamps(r *rig) {
+	const n = 150
+	id := r.filled(pattern(2*n+2, 5)...)
+	if !r.has(driver.FeatureTimestamps) {
+		r.list.Timestamp(id, 0)
+		r.submitRefused("a timestamp", fault.ErrUnsupported)
+		return
+	}
+	if r.info.Limits.TimestampPeriod <= 0 {
+		r.Errorf("a tick is %g ns", r.info.Limits.TimestampPeriod)
+	}
+	data := r.filled(1, 2, 3, 4)
+	k, set := r.kernel(affine), r.bind(affine, r.whole(data))
+	for i := range n {
+		r.list.Timestamp(id, uint64(8*i))
+		r.dispatch(k, set, groups(1), 1, 1, 4)
+	}
+	got := r.bytes(id)
+	r.want(data, []uint32{n + 1, n + 2, n + 3, n + 4})
+	last := uint64(1)
+	for i := range n {
+		if v := binary.LittleEndian.Uint64(got[8*i:]); v < last {
+			r.Fatalf("timestamp %d is %d, after %d", i, v, last)
+		} else {
+			last = v
+		}
+	}
+	r.same("behind the timestamps", words(got[8*n:]), pattern(2*n+2, 5)[2*n:])
+	for _, offset := range []uint64{4, 16 * n, 1 << 40} {
+		r.list.Timestamp(id, offset)
+		r.submitRefused("a timestamp elsewhere", fault.ErrInvalid)
 	}
 }
 

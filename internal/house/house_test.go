@@ -27,8 +27,8 @@ const (
 var floors = [][]string{
 	{"internal"},
 	{"gpu/driver"},
-	{"gpu/cpu", "native/cogent", "wasm/browser"},
-	{"gpu", "buffer/internal/memory", "buffer/dtype"},
+	{"gpu/cpu", "native/core", "native/cogent", "native/oliver", "wasm/browser"},
+	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/core/coretest"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},

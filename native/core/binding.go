@@ -24,6 +24,9 @@ type Binding struct {
 	NewBuffer func(device, ref unsafe.Pointer) any
 	// Owned reports whether the library knows that a buffer is of a device, where handles tell it.
 	Owned func(buffer any, device unsafe.Pointer) bool
+
+	// Implied are the extensions that the library's compiler has without a directive, and refuses one for.
+	Implied []string
 }
 
 // bindings are those that drivers were made of.

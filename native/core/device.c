@@ -69,6 +69,8 @@ void core_close(core_device *d, bool keep) {
 		if (d->layouts[i]) core_layout_free(d, d->layouts[i]);
 	for (uint32_t i = 0; i < d->nbuffers; i++)
 		if (d->buffers[i].ref) d->calls->drop_buffer(d->buffers[i].ref);
+	if (d->clock) d->calls->drop_timestamps(d->clock);
+	if (d->times) d->calls->drop_buffer(d->times);
 	if (d->params) d->calls->drop_buffer(d->params);
 	if (d->guard_group) d->calls->drop_group(d->guard_group);
 	if (d->guard_layout) d->calls->drop_group_layout(d->guard_layout);

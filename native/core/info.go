@@ -64,6 +64,9 @@ func grant(info *driver.AdapterInfo, raw *C.core_adapter) {
 	to.MaxWorkgroupMemory = uint32(r.workgroup_memory)
 	to.BindingOffsetAlign = 256 // many adapters allow less, but not everywhere
 	info.Features = driver.Features(raw.features) | driver.FeatureWGSL
+	if to.TimestampPeriod = 0; info.Features.Has(driver.FeatureTimestamps) {
+		to.TimestampPeriod = float32(raw.tick)
+	}
 }
 
 // vendors names the makers of GPUs.

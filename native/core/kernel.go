@@ -133,7 +133,7 @@ func (d *device) compileGuarded(op string, c *candidate) (C.WGPUComputePipeline,
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
-	source, entry, label := C.CString(k.Source), C.CString(k.Entry), C.CString(k.Label)
+	source, entry, label := C.CString(wgsl.WithoutEnable(k.Source, d.lib.Implied)), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))

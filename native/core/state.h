@@ -17,6 +17,8 @@ enum {
 	CORE_BACKLOG = 64 * 1024 * 1024,       // bytes that may wait for a submission: of writes and of what was written to
 	CORE_WRITE = 64 * 1024,                // what a write counts for besides its bytes
 	CORE_KERNEL = 1024 * 1024,             // what a kernel counts for that was freed, which takes a submission
+	CORE_TIMES = 64,                       // timestamps of a segment
+	CORE_RESOLVED = 256,                   // bytes between resolved timestamps, the alignment of a resolution
 	CORE_ACCESS_READ = 1, CORE_ACCESS_READ_WRITE = 2, CORE_ACCESS_PARAMS = 3, // driver.Access
 };
 
@@ -72,6 +74,10 @@ struct core_device {
 	char *shown; // what it holds, as far as that is known
 	size_t nshown;
 	uint32_t generation; // counts parameter buffers
+
+	WGPUQuerySet clock; // of CORE_TIMES timestamps, and where they are resolved to; NULL until somebody asks for one
+	WGPUBuffer times;
+	uint32_t ntimes; // of the segment
 
 	WGPUBuffer guard; // what guarded kernels tell of loops that were ended; see guard.go
 	WGPUBindGroupLayout guard_layout;

@@ -10,7 +10,7 @@
 
 #include "state.h"
 
-enum { OP_WRITE = 1, OP_COPY, OP_CLEAR, OP_BIND, OP_UNBIND, OP_DISPATCH }; // driver.Op
+enum { OP_WRITE = 1, OP_COPY, OP_CLEAR, OP_BIND, OP_UNBIND, OP_DISPATCH, OP_TIMESTAMP }; // driver.Op
 
 static uint64_t u64(uint32_t const *w) { return w[0] | (uint64_t)w[1] << 32; }
 
@@ -36,6 +36,7 @@ static void end_segment(core_device *d, core_error *error) {
 static void begin_segment(core_device *d) {
 	if (d->encoder) return;
 	d->encoder = d->calls->create_encoder(d->device, "sublet batch");
+	d->ntimes = 0;
 	d->serial++;
 }
 
@@ -189,6 +190,26 @@ static void op_dispatch(core_device *d, uint32_t const *w, core_error *error) {
 	d->calls->dispatch(d->pass, w[2], w[3], w[4]);
 }
 
+// make_clock makes what timestamps are written and resolved to.
+static bool make_clock(core_device *d, core_error *error) {
+	if (!d->times) d->times = core_create_buffer(d, CORE_TIMES * CORE_RESOLVED, CORE_RESOLVE | CORE_COPY_SRC, error);
+	if (!error->type && !d->clock) d->clock = d->calls->create_timestamps(d->device, CORE_TIMES);
+	core_check(d, error);
+	return !error->type;
+}
+
+// op_timestamp takes a place of the query set, each of which a segment can use once.
+static void op_timestamp(core_device *d, uint32_t const *w, core_error *error) {
+	if (d->encoder && d->ntimes == CORE_TIMES) end_segment(d, error);
+	if (error->type || !make_clock(d, error)) return;
+	end_pass(d);
+	begin_segment(d);
+	uint32_t i = d->ntimes++;
+	d->calls->timestamp(d->encoder, d->clock, i);
+	d->calls->resolve(d->encoder, d->clock, i, 1, d->times, i * CORE_RESOLVED);
+	d->calls->copy(d->encoder, d->times, i * CORE_RESOLVED, use(d, w[0], error), u64(w + 1), 8);
+}
+
 // grow_params makes room for n bytes of parameter blocks. A kernel sees a window of fixed size from its block on, so the
 // buffer reaches that much further than the last block.
 static void grow_params(core_device *d, size_t n, core_error *error) {
@@ -243,6 +264,7 @@ bool core_submit(core_device *d, uint32_t const *words, size_t n, void const *pa
 		case OP_BIND: op_bind(d, w + 1, error); break;
 		case OP_UNBIND: op_unbind(d, w + 1, error); break;
 		case OP_DISPATCH: op_dispatch(d, w + 1, error); break;
+		case OP_TIMESTAMP: op_timestamp(d, w + 1, error); break;
 		}
 	}
 	end_segment(d, error);

@@ -26,6 +26,7 @@ func New() driver.Driver {
 		Name:    "oliver",
 		Package: "github.com/oliverbestmann/webgpu",
 		Calls:   unsafe.Pointer(&C.sublet_oliver_calls),
+		Implied: []string{"subgroups"},
 		Device: func(handle any) (unsafe.Pointer, bool) {
 			d, ok := handle.(*wgpu.Device)
 			if d == nil {

@@ -115,7 +115,9 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 }
 
 // features by WebGPU's names.
-var features = map[string]driver.Features{"shader-f16": driver.FeatureHalf, "subgroups": driver.FeatureSubgroups}
+var features = map[string]driver.Features{
+	"shader-f16": driver.FeatureHalf, "subgroups": driver.FeatureSubgroups, "timestamp-query": driver.FeatureTimestamps,
+}
 
 // descriptor asks for everything that the library makes use of and the adapter has.
 func (a *adapter) descriptor() map[string]any {
@@ -146,6 +148,9 @@ func describe(p part, v js.Value) driver.AdapterInfo {
 		if has.Call("has", name).Bool() {
 			info.Features |= f
 		}
+	}
+	if !info.Features.Has(driver.FeatureTimestamps) {
+		info.Limits.TimestampPeriod = 0
 	}
 	if info.Kind == driver.KindCPU && !p.mentions("swiftshader") {
 		info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
@@ -179,6 +184,7 @@ func limitsOf(has js.Value) (limits driver.Limits, asked map[string]any) {
 		MaxGroupSize:       [3]uint32{small("maxComputeWorkgroupSizeX"), small("maxComputeWorkgroupSizeY"), small("maxComputeWorkgroupSizeZ")},
 		MaxWorkgroupMemory: small("maxComputeWorkgroupStorageSize"),
 		BindingOffsetAlign: bindingAlign,
+		TimestampPeriod:    1,
 	}, asked
 }
 

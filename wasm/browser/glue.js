@@ -14,14 +14,15 @@
   const VERSION = 7;
 
   // Commands, accesses and sizes of gpu/driver.
-  const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
+  const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6, TIMESTAMP = 7;
+  const TIMES = 64, RESOLVED = 256; // timestamps of a submission, and the bytes between them when they are resolved
   const NONE = 0, READ = 1, PARAMS = 3, MAX_BINDINGS = 32, MAX_PARAMS = 1024;
 
   /** What stands for the number of a buffer that has none, or none any more. */
   const UNNAMED = 0xffffffff;
 
   // Numbers of the WebGPU specification, because the script may be loaded where WebGPU's interfaces are missing.
-  const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
+  const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80, QUERY_RESOLVE = 0x200;
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
 
   /** How many kernels errors name. */
@@ -146,6 +147,11 @@
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
     #encoderNumber = 1;
+    /** @type {GPUQuerySet | undefined} */
+    #clock;
+    /** @type {GPUBuffer | undefined} what timestamps are resolved to */
+    #times;
+    #timed = 0; // timestamps of the open encoder
     /** @type {GPUComputePassEncoder | null} */
     #pass = null;
     #kernel = 0;
@@ -180,6 +186,8 @@
       for (const id of this.#owned) this.#at(id).gpu.destroy();
       for (const {staging} of this.#readbacks.values()) staging.destroy();
       this.#params?.destroy();
+      this.#clock?.destroy();
+      this.#times?.destroy();
       this.#staging.destroy();
       this.#buffers = this.#kernels = this.#sets = [];
     }
@@ -363,6 +371,7 @@
           }
           switch (op) {
             case DISPATCH: this.#dispatch(words, i); break;
+            case TIMESTAMP: this.#timestamp(words, i); break;
             case BIND: this.#bind(words, i); break;
             case UNBIND: this.#sets[words[i + 1]] = undefined; break;
             case COPY: this.#copy(words, i); break;
@@ -386,6 +395,7 @@
       this.#queue.submit([this.#encoder.finish()]);
       this.#encoder = null;
       this.#encoderNumber++;
+      this.#timed = 0;
     }
 
     #endPass() {
@@ -475,6 +485,18 @@
       const buffer = this.#at(words[i + 1]);
       buffer.used = this.#encoderNumber;
       this.#openEncoder().clearBuffer(buffer.gpu, u64(words, i + 2), u64(words, i + 4));
+    }
+
+    /** Writes the device's clock, by the end of a pass that does nothing else. @param {Uint32Array} words @param {number} i */
+    #timestamp(words, i) {
+      if (this.#timed === TIMES) this.#flush(); // a submission writes each place once
+      const clock = this.#clock ??= this.#device.createQuerySet({label: 'sublet', type: 'timestamp', count: TIMES});
+      const times = this.#times ??= this.#device.createBuffer({label: 'sublet', size: TIMES * RESOLVED, usage: QUERY_RESOLVE | COPY_SRC});
+      const encoder = this.#openEncoder(), at = this.#timed++, to = this.#at(words[i + 1]);
+      to.used = this.#encoderNumber;
+      encoder.beginComputePass({label: 'sublet', timestampWrites: {querySet: clock, endOfPassWriteIndex: at}}).end();
+      encoder.resolveQuerySet(clock, at, 1, times, at * RESOLVED);
+      encoder.copyBufferToBuffer(times, at * RESOLVED, to.gpu, u64(words, i + 2), 8);
     }
 
     /**

@@ -6,6 +6,7 @@ package wgsl
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -242,6 +243,31 @@ func numberEnd(text string, i int) int {
 		}
 	}
 	return i
+}
+
+// WithoutEnable returns a text with blanks in place of those directives by which it enables nothing but some extensions. A text that
+// cannot be read stays as it is.
+func WithoutEnable(text string, extensions []string) string {
+	if len(extensions) == 0 || !strings.Contains(text, "enable") {
+		return text
+	}
+	s, err := Tokenize(text)
+	if err != nil {
+		return text
+	}
+	for i := range s.Tokens {
+		if s.At(i) != "enable" || i > 0 && s.Char(i-1) != ';' {
+			continue
+		}
+		end := i + 1
+		for slices.Contains(extensions, s.At(end)) && s.Char(end+1) == ',' {
+			end += 2
+		}
+		if from, to := s.Pos(i), s.Pos(end+1)+1; slices.Contains(extensions, s.At(end)) && s.Char(end+1) == ';' {
+			text = text[:from] + strings.Repeat(" ", to-from) + text[to:]
+		}
+	}
+	return text
 }
 
 // Function returns the name of the first function and how many parameters it has, "" and 0 for what is missing.

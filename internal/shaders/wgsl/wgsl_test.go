@@ -94,3 +94,22 @@ func FuzzQualify(f *testing.F) {
 		Diagnostics(text, text)
 	})
 }
+
+// TestWithoutEnable leaves everything else where it is.
+func TestWithoutEnable(t *testing.T) {
+	for text, want := range map[string]string{
+		"enable subgroups;\nfn f() {}":           "                 \nfn f() {}",
+		"enable f16;enable subgroups; fn f() {}": "enable f16;                  fn f() {}",
+		"enable subgroups, other;":               "                        ",
+		"enable f16, subgroups;":                 "enable f16, subgroups;",
+		"// enable subgroups;":                   "// enable subgroups;",
+		"fn enable() {}":                         "fn enable() {}",
+		"enable":                                 "enable",
+		"enable subgroups":                       "enable subgroups",
+		"enable ( subgroups;":                    "enable ( subgroups;",
+	} {
+		if got := WithoutEnable(text, []string{"subgroups", "other"}); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
