@@ -103,7 +103,7 @@ func (m *Types) function(f *decl, depth int) {
 	if f.known {
 		return
 	}
-	f.known, f.calls = true, 1
+	f.known, f.excess = true, f.name
 	var under int64 // the most that one call needs
 	count := func(size int64) {
 		if size >= 0 && size <= inRegisters {
@@ -113,6 +113,7 @@ func (m *Types) function(f *decl, depth int) {
 		}
 	}
 	from, to := m.body(f)
+	m.ownEffort(f, from, to)
 	for i := from; i < to; {
 		g := m.decls[m.At(i)]
 		switch {
@@ -120,12 +121,12 @@ func (m *Types) function(f *decl, depth int) {
 			_, end := m.typeAt(i + 4)
 			i = end + 1
 		case g != nil && g.keyword == "fn" && m.Char(i+1) == '(':
-			if depth < maxCalls/4 {
+			if depth < maxDepth {
 				m.function(g, depth+1)
 			} else {
 				m.refuse(i, "calls are nested too deeply")
 			}
-			f.Size, f.calls, under = sum(f.Size, g.Size, 1), min(f.calls+g.calls, manyBytes), max(under, g.small)
+			f.Size, f.effort, under = sum(f.Size, g.Size, 1), min(f.effort+g.effort+callEffort, manyBytes), max(under, g.small)
 			i++
 		case g != nil && g.keyword == "var" && m.Char(i-1) != '.':
 			if n := m.value(g, i+1); n > maxLocal || m.Char(i-1) != '&' {

@@ -137,15 +137,15 @@ func (w *wholeWriter) text(c *functionCopy, from, to int) string {
 	for i := from; i < to; i++ {
 		v, st := w.refs[i], w.held[i]
 		switch {
+		case st != nil && st.name != "" && i != from:
+			put(i, st.name, int(w.Tokens[st.to-1].End))
+			i = st.to - 1
 		case w.calls[i] != nil:
 			close := int(w.Match[i+1])
 			put(i, w.call(c, i, w.calls[i]), int(w.Tokens[close].End))
 			i = close
 		case w.hoists[i] != nil:
 			put(i, w.hoist(c, i), w.Pos(i))
-		case st != nil && st.name != "" && i != from:
-			put(i, st.name, int(w.Tokens[st.to-1].End))
-			i = st.to - 1
 		case v != nil && c.nameOf(v) != v.name:
 			put(i, c.nameOf(v), int(w.Tokens[i].End))
 		}
