@@ -32,6 +32,7 @@ func bench() coretest.Bench {
 	}
 	return coretest.Bench{
 		Driver: New(),
+		Old:    true,
 
 		RequestDevice: func() (any, error) {
 			a := userAdapter()

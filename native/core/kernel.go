@@ -24,16 +24,16 @@ import (
 // has begun is not interrupted.
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "NewKernel"
-	layout, guarded, err := d.admit(ctx, op, id, k)
+	c, err := d.admit(ctx, op, id, k)
 	if err != nil {
 		return err
 	}
 	defer d.users.Add(-1)
-	pipeline, err := d.compileGuarded(op, layout, k, guarded)
+	pipeline, err := d.compileGuarded(op, c)
 	if err != nil {
-		return err
+		return c.whole.Explain(err)
 	}
-	if err = d.keep(op, id, k, pipeline, guarded != nil); err != nil {
+	if err = d.keep(op, id, k, pipeline, c.guarded != nil); err != nil {
 		C.core_drop_pipeline(d.c, pipeline)
 	}
 	return err
@@ -57,53 +57,79 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 	return err
 }
 
-// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user. guarded is the kernel with a guard, if
-// it is to have one.
-func (d *device) admit(
-	ctx context.Context, op string, id driver.KernelID, k *driver.Kernel,
-) (layout *C.core_layout, guarded *driver.Kernel, err error) {
+// candidate is a kernel to be compiled.
+type candidate struct {
+	layout  *C.core_layout
+	whole   *wgsl.Whole    // the text without pointers to parts of variables, if it had such
+	kernel  *driver.Kernel // with that text
+	guarded *driver.Kernel // the same with a guard, if it is to have one
+}
+
+// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user.
+func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (*candidate, error) {
 	if err := d.enter(ctx, op); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer d.mu.Unlock()
 	if err := d.AddKernel(id, k); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d.DropKernel(id)
-	why := unsafeSource(k.Source)
-	if s, err := wgsl.Tokenize(k.Source); err == nil && why == "" {
-		why = s.Excess(k.Entry, d.Info().Limits.MaxWorkgroupMemory)
-	}
-	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
-		why = "an entry point that is not UTF-8, or with a zero byte"
-	}
-	if why != "" { // the library would end the process
-		return nil, nil, d.fail(op, fault.ErrCompile, labelled(k, why))
+	c := &candidate{kernel: k}
+	if why := c.check(d.Info().Limits.MaxWorkgroupMemory); why != "" {
+		return nil, d.fail(op, fault.ErrCompile, labelled(k, why))
 	}
 	var e C.core_error
-	if guarded = d.guarded(id, k); guarded != nil {
+	if c.guarded = d.guarded(id, c.kernel); c.guarded != nil {
 		C.core_guard(d.c, &e)
 	}
-	layout = C.core_layout_of(d.c, C.uint64_t(k.Layout), &e)
+	c.layout = C.core_layout_of(d.c, C.uint64_t(k.Layout), &e)
 	if err := d.take(op, &e, fault.ErrInvalid); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d.users.Add(1)
-	return layout, guarded, nil
+	return c, nil
+}
+
+// check says why the library must not get the kernel, over which it would end the process, and rewrites one over which it need not.
+func (c *candidate) check(workgroup uint32) string {
+	k := c.kernel
+	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
+		return "an entry point that is not UTF-8, or with a zero byte"
+	}
+	if why := unsafeSource(k.Source); why != "" {
+		return why
+	}
+	s, err := wgsl.Tokenize(k.Source)
+	if err != nil {
+		return "" // the compiler says it better
+	}
+	whole, why := s.Pointers()
+	if whole == nil || why != "" {
+		return cmp.Or(why, s.Excess(k.Entry, workgroup))
+	}
+	if s, err = wgsl.Tokenize(whole.Text); err != nil {
+		return err.Error()
+	}
+	rewritten := *k
+	rewritten.Source = whole.Text
+	c.whole, c.kernel = whole, &rewritten
+	return whole.Report(s.Excess(k.Entry, workgroup))
 }
 
 // compileGuarded compiles the kernel with a guard, if there is one. Errors are those of the text without it.
-func (d *device) compileGuarded(op string, layout *C.core_layout, k, guarded *driver.Kernel) (C.WGPUComputePipeline, error) {
-	pipeline, err := d.compile(op, layout, cmp.Or(guarded, k), guarded != nil)
-	if err == nil || guarded == nil {
+func (d *device) compileGuarded(op string, c *candidate) (C.WGPUComputePipeline, error) {
+	pipeline, err := d.compile(op, c.layout, cmp.Or(c.guarded, c.kernel), c.guarded != nil)
+	if err == nil || c.guarded == nil {
 		return pipeline, err
 	}
-	pipeline, own := d.compile(op, layout, k, false)
+	pipeline, own := d.compile(op, c.layout, c.kernel, false)
 	if own != nil {
 		return nil, own
 	}
 	C.core_drop_pipeline(d.c, pipeline)
-	return nil, d.fail(op, fault.ErrCompile, labelled(k, "its loops, which this adapter ends early, cannot be watched: "+err.Error()))
+	return nil, d.fail(op, fault.ErrCompile,
+		labelled(c.kernel, "its loops, which this adapter ends early, cannot be watched: "+err.Error()))
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {

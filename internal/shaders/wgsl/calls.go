@@ -103,7 +103,7 @@ func (m *Types) function(f *decl, depth int) {
 	if f.known {
 		return
 	}
-	f.known, f.calls = true, 1
+	f.known, f.excess = true, f.name
 	var under int64 // the most that one call needs
 	count := func(size int64) {
 		if size >= 0 && size <= inRegisters {
@@ -113,6 +113,7 @@ func (m *Types) function(f *decl, depth int) {
 		}
 	}
 	from, to := m.body(f)
+	m.ownEffort(f, from, to)
 	for i := from; i < to; {
 		g := m.decls[m.At(i)]
 		switch {
@@ -120,13 +121,12 @@ func (m *Types) function(f *decl, depth int) {
 			_, end := m.typeAt(i + 4)
 			i = end + 1
 		case g != nil && g.keyword == "fn" && m.Char(i+1) == '(':
-			if depth < maxCalls/4 {
+			if depth < maxDepth {
 				m.function(g, depth+1)
 			} else {
 				m.refuse(i, "calls are nested too deeply")
 			}
-			m.arguments(g, i+1)
-			f.Size, f.calls, under = sum(f.Size, g.Size, 1), min(f.calls+g.calls, manyBytes), max(under, g.small)
+			f.Size, f.effort, under = sum(f.Size, g.Size, 1), min(f.effort+g.effort+callEffort, manyBytes), max(under, g.small)
 			i++
 		case g != nil && g.keyword == "var" && m.Char(i-1) != '.':
 			if n := m.value(g, i+1); n > maxLocal || m.Char(i-1) != '&' {
@@ -180,77 +180,4 @@ func (m *Types) variable(name int) int64 {
 	}
 	t, _ := m.typeAt(name + 2)
 	return t.Size
-}
-
-// findPointers finds the names that always stand for the address of a whole variable: parameters, and what is declared to be one.
-func (m *Types) findPointers() {
-	other := map[string]bool{}
-	for i := range m.Tokens {
-		switch {
-		case m.IsWord(i) && m.Char(i+1) == ':' && m.pointer(i+2, 0):
-			m.pointers[m.At(i)] = true
-		case m.At(i) == "let" || m.At(i) == "var" || m.At(i) == "const":
-			name, value := m.At(i+1), i+3
-			if m.Char(value-1) == '=' && m.Char(value) == '&' && m.IsWord(value+1) && m.Char(value+2) == ';' {
-				m.pointers[name] = true
-			} else {
-				other[name] = true
-			}
-		}
-	}
-	for name := range other {
-		delete(m.pointers, name)
-	}
-}
-
-// arguments wants a call to hand on the addresses of whole variables only: for others wgpu-native ends the process.
-func (m *Types) arguments(g *decl, open int) {
-	if m.Char(g.name+1) != '(' {
-		return
-	}
-	given := m.given(open)
-	for n, p := range m.Split(g.name+2, int(m.Match[g.name+1])) {
-		colon := p[0]
-		for colon < p[1] && m.Char(colon) != ':' {
-			colon++
-		}
-		if n >= len(given) {
-			m.refuse(open, "a function is called with too few arguments")
-			return
-		}
-		from, end := given[n][0], given[n][1]
-		address := end-from == 2 && m.Char(from) == '&' && m.IsWord(from+1)
-		if m.pointer(colon+1, 0) && !address && (end-from != 1 || !m.pointers[m.At(from)]) {
-			m.refuse(open, "a pointer that is not the address of a whole variable is handed to a function")
-		}
-	}
-}
-
-// given cuts the arguments of a call. In them a < is a comparison unless it follows a type.
-func (m *Types) given(open int) (list [][2]int) {
-	start, end := open+1, int(m.Match[open])
-	for i := start; i < end; i++ {
-		switch char := m.Char(i); {
-		case m.At(i) == "array":
-			_, next := m.typeAt(i)
-			i = min(next, end) - 1
-		case char == '(' || char == '[' || char == '{':
-			i = int(m.Match[i])
-		case char == ',':
-			list = append(list, [2]int{start, i})
-			start = i + 1
-		}
-	}
-	if start < end {
-		list = append(list, [2]int{start, end})
-	}
-	return list
-}
-
-// pointer reports whether a type is one of pointers.
-func (m *Types) pointer(i, depth int) bool {
-	if d := m.decls[m.At(i)]; d != nil && d.keyword == "alias" && depth < maxNested {
-		return m.pointer(d.name+2, depth+1)
-	}
-	return m.At(i) == "ptr"
 }

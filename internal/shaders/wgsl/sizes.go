@@ -16,7 +16,6 @@ const (
 )
 
 const (
-	maxCalls  = 4096          // of functions, counted as often as their callers are called: compilers put each into its callers
 	maxType   = math.MaxInt32 // bytes of a type: compilers count with 32 bits
 	manyBytes = 1 << 40       // what is larger counts as this
 	maxNested = 64            // types and constants within each other
@@ -27,7 +26,6 @@ const (
 // something else: "" for nothing.
 func (s *Scan) Excess(entry string, workgroup uint32) string {
 	m := s.Types()
-	m.findPointers()
 	for i := range s.Tokens {
 		switch t, end := m.typeAt(i); {
 		case t.Size > maxType:
@@ -58,8 +56,8 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 		if m.function(f, 0); sum(sum(local, f.Size, 1), f.small, 1) > maxLocal {
 			m.refuse(i, "more than "+strconv.Itoa(maxLocal)+" bytes of variables and values of an invocation, with those of the functions it calls")
 		}
-		if f.calls > maxCalls {
-			m.refuse(i, "more than "+strconv.Itoa(maxCalls)+" calls, with those of the functions it calls")
+		if f.effort > maxEffort {
+			m.refuse(f.excess, "this function is too long, with those that it calls, as often as it calls them")
 		}
 	})
 	return m.why
@@ -68,10 +66,9 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 // Types is what a text declares outside of functions. It is not safe for concurrent use.
 type Types struct {
 	*Scan
-	decls    map[string]*decl
-	pointers map[string]bool // names that stand for whole variables
-	depth    int
-	why      string
+	decls map[string]*decl
+	depth int
+	why   string
 }
 
 type decl struct {
@@ -81,7 +78,8 @@ type decl struct {
 	Layout        // of a struct or an alias; of a function the bytes of arrays and structures that it and what it calls need
 	value   int64 // of a constant
 	small   int64 // bytes of a function that fit registers, with the most of those it calls
-	calls   int64 // of a function, and of those it calls
+	effort  int64 // of a function, and of those it calls
+	excess  int   // the token at which a function's effort is too much
 }
 
 // Layout is how a type lies in memory: WGSL, section 14.4, "Memory layout". An array without a length, and what is no such type, has
@@ -104,7 +102,7 @@ type Member struct {
 
 // Types reads the declarations.
 func (s *Scan) Types() *Types {
-	m := &Types{Scan: s, decls: map[string]*decl{}, pointers: map[string]bool{}}
+	m := &Types{Scan: s, decls: map[string]*decl{}}
 	s.declared(func(keyword string, name int) { m.decls[s.At(name)] = &decl{keyword: keyword, name: name} })
 	return m
 }

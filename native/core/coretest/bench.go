@@ -44,6 +44,8 @@ type Bench struct {
 	Cleared bool
 	// NoSwiftShader says why the driver does not list SwiftShader, or "".
 	NoSwiftShader string
+	// Old says that the library lacks parts of WGSL that came late.
+	Old bool
 	// Fatal says why the library ends the process on a source, or returns "". Such sources are not compiled.
 	Fatal func(source string) string
 	// Takes names a kernel that others refuse and this version takes.
