@@ -97,7 +97,7 @@ func (c *candidate) check(workgroup uint32) string {
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		return "an entry point that is not UTF-8, or with a zero byte"
 	}
-	if why := unsafeSource(k.Source); why != "" {
+	if why := wgsl.Unsafe(k.Source); why != "" {
 		return why
 	}
 	s, err := wgsl.Tokenize(k.Source)

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
-
-package core
+package wgsl
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-func TestUnsafeSource(t *testing.T) {
+func TestUnsafe(t *testing.T) {
 	rep := strings.Repeat
 	for _, c := range []struct {
 		name, source string
@@ -50,7 +46,7 @@ func TestUnsafeSource(t *testing.T) {
 		{"after a comment and U+2028", "//\u2028" + rep("(", maxNesting+1), true},
 		{"after a comment and U+2029", "//\u2029" + rep("(", maxNesting+1), true},
 	} {
-		if what := unsafeSource(c.source); (what != "") != c.want {
+		if what := Unsafe(c.source); (what != "") != c.want {
 			t.Errorf("%s: got %q, want an objection: %v", c.name, what, c.want)
 		}
 	}
@@ -59,16 +55,16 @@ func TestUnsafeSource(t *testing.T) {
 // The library's own kernels are far from the limits.
 func TestOwnKernelsAreShallow(t *testing.T) {
 	count := 0
-	err := filepath.WalkDir(filepath.Join("..", "..", "internal", "shaders"), func(path string, e os.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".wgsl" {
 			return err
 		}
 		count++
 		source, err := os.ReadFile(path)
-		if what := unsafeSource(string(source)); what != "" {
+		if what := Unsafe(string(source)); what != "" {
 			t.Errorf("%s: %s", path, what)
 		}
-		if scan, err := wgsl.Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10) != "" {
+		if scan, err := Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10) != "" {
 			t.Errorf("%s: %v, %s", path, err, scan.Excess("main", 16<<10))
 		}
 		return err
