@@ -116,8 +116,8 @@ soak: setup-test web-build ## Walk at random over everything, natively and in Ch
 
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.
-	bin/sublet info --driver cogent
-	SUBLET_DRIVER=cogent go test -count=1 ./gpu/... ./buffer/... ./matrix/... ./native/...
+	bin/sublet info --driver oliver
+	SUBLET_DRIVER=oliver go test -count=1 ./gpu/... ./buffer/... ./matrix/... ./native/...
 
 .PHONY: e2e
 e2e: setup-test web-build ## Run the tests in Chromium only.

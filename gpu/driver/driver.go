@@ -34,7 +34,7 @@ import (
 
 // Driver finds adapters of one kind of platform interface.
 type Driver struct {
-	Name string // for users: "cogent", "browser", "cpu"
+	Name string // for users: "oliver", "browser", "cpu"
 	// Adapters lists what there is, best first, and each processor once, by the best of its backends. None is no error.
 	Adapters func(ctx context.Context) ([]Adapter, error)
 	// OfBackend lists the adapters of one backend. A driver without it has the backends that Adapters shows.
@@ -300,7 +300,7 @@ func (f Features) Names() []string {
 
 // AdapterInfo describes an adapter or an open device.
 type AdapterInfo struct {
-	Driver   string // the driver's name, for example "cogent", by which it is chosen
+	Driver   string // the driver's name, for example "oliver", by which it is chosen
 	Name     string // the adapter's own name
 	Vendor   string
 	Backend  string // "vulkan", "metal", "d3d12", "webgpu", "go"

@@ -27,7 +27,7 @@ const (
 var floors = [][]string{
 	{"internal"},
 	{"gpu/driver"},
-	{"gpu/cpu", "native/core", "native/cogent", "native/oliver", "wasm/browser"},
+	{"gpu/cpu", "native/core", "native/cogent", "native/oliver", "native/rajveer", "native/gogpu", "wasm/browser"},
 	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/core/coretest"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
