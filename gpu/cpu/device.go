@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
+	"github.com/sublet-gpu/sublet/internal/memory"
 )
 
 // device keeps the tables that ids point into as the next list will see them. What is queued refers to the memory and the
@@ -24,8 +25,8 @@ type device struct {
 	buffers map[driver.BufferID]buffer
 	kernels map[driver.KernelID]*driver.Kernel
 	sets    map[driver.BindingsID][][]byte
-	used    uint64 // bytes of own buffers
-	unasked uint64 // of those and of host data, the bytes since the system was last asked for memory
+	used    uint64       // bytes of own buffers
+	memory  memory.Meter // of those and of host data
 	queue   queue
 }
 
@@ -72,18 +73,11 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	return nil
 }
 
-// askEvery is how much memory is taken without asking the system, which takes longer than to take a little.
-const askEvery = 16 << 20
-
 // afford refuses what the system cannot give.
 func (d *device) afford(op string, size uint64) error {
-	if d.unasked += size; d.unasked < askEvery {
-		return nil
-	}
-	if !affordable(size) {
+	if !d.memory.Affords(size, memory.Reserve) {
 		return fail(op, fault.ErrNoMemory, size, " bytes, which the system does not have")
 	}
-	d.unasked = 0
 	return nil
 }
 

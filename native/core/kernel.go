@@ -57,6 +57,9 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 	return err
 }
 
+// compilerBytes is what a compiler takes for a kernel that is not out of the common.
+const compilerBytes = 16 << 20
+
 // candidate is a kernel to be compiled.
 type candidate struct {
 	layout  *C.core_layout
@@ -75,6 +78,9 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 		return nil, err
 	}
 	d.DropKernel(id)
+	if err := d.afford(op, compilerBytes, workReserve); err != nil {
+		return nil, err
+	}
 	c := &candidate{kernel: k}
 	if why := c.check(d.Info().Limits.MaxWorkgroupMemory); why != "" {
 		return nil, d.fail(op, fault.ErrCompile, labelled(k, why))

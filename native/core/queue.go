@@ -47,6 +47,9 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if len(list.Words) == 0 {
 		return nil
 	}
+	if err := d.afford(op, listBytes(list), workReserve); err != nil {
+		return err
+	}
 	// C sees the writes' memory as addresses of bytes that are pinned meanwhile.
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -70,6 +73,15 @@ func (d *device) Submit(list *driver.CommandList) error {
 	}
 	d.noticeLoss()
 	return d.take(op, &e, fault.ErrInvalid)
+}
+
+// listBytes is about what the library takes for a list: a copy of what is written, and some of each command.
+func listBytes(list *driver.CommandList) uint64 {
+	size := uint64(len(list.Params)) + 64*uint64(len(list.Words))
+	for i := range list.Data {
+		size += uint64(list.Data[i].Size)
+	}
+	return size
 }
 
 // Wait submits the writes that wait for it and returns when everything submitted so far is done.

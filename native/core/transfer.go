@@ -107,7 +107,11 @@ func (d *device) fetch(ctx context.Context, op string, span C.core_span, use fun
 	if span.guard = C.bool(!d.guard.idle()); span.guard {
 		guard = C.CORE_GUARD
 	}
-	staging := d.newStaging(size+guard, &e)
+	staging, err := d.newStaging(op, size+guard, &e)
+	if err != nil {
+		d.mu.Unlock()
+		return err
+	}
 	var s *C.core_signal
 	if staging.ref != nil {
 		if s = C.core_read(d.c, &span, staging.ref, &e); s == nil {
@@ -152,12 +156,15 @@ type staging struct {
 }
 
 // newStaging finds or makes a staging buffer of at least size bytes. It is called under the lock.
-func (d *device) newStaging(size uint64, e *C.core_error) *staging {
+func (d *device) newStaging(op string, size uint64, e *C.core_error) (*staging, error) {
 	size = max(minStaging, uint64(1)<<bits.Len64(size-1))
 	if s, ok := d.staging.Take(size).(*staging); ok {
-		return s
+		return s, nil
 	}
-	return &staging{C.core_staging_new(d.c, C.uint64_t(size), e), size}
+	if err := d.afford(op, size, workReserve); err != nil {
+		return nil, err
+	}
+	return &staging{C.core_staging_new(d.c, C.uint64_t(size), e), size}, nil
 }
 
 // trimStaging releases staging buffers until those that are kept have at most limit bytes.

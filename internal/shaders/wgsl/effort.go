@@ -6,16 +6,16 @@ import "strings"
 
 // maxEffort bounds what a compiler has to do. Compilers put each function into those that call it, and the time that they take, and for some
 // statements the memory, grows with the square of what comes together. In these units, 65536 take Mesa's llvmpipe, the slowest of those
-// measured, some ten seconds of one core and 300 MB, of whatever statements they are: as many declarations, a ninth as many changes of
-// memory, 4096 calls, 1024 returns, or 256 loops.
+// measured, up to 20 seconds of one core and 400 MB, of whatever statements they are: as many declarations, a tenth as many changes of
+// memory, 1600 calls, 800 returns, 500 atomic operations, 200 loops, or a table of 1000 elements.
 const maxEffort = 1 << 16
 
 const (
 	maxDepth        = 1024 // of calls within calls
 	callEffort      = 15   // besides that of the bracket
 	statementEffort = 8    // of one that is no declaration
-	elementEffort   = 64   // of a list, beyond those that are parameters and components
-	fewElements     = 64
+	syncEffort      = 128  // of an atomic operation or a barrier
+	listShare       = 16   // of the square of the number of elements: a compiler writes each to its place in an array
 )
 
 // efforts are those of words besides their statement's.
@@ -37,19 +37,19 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			first = true
 			continue
 		case c == '(' || c == '[':
-			if n := m.elements(i); n > fewElements {
-				f.effort += int64(n) * elementEffort
-			}
-			f.effort++
+			f.effort += 1 + m.listEffort(i)
 		case c == '&' || c == '|': // twice where what follows them is a branch
 			f.effort += 4
 		case strings.IndexByte("+-*/%^~!<>.", c) >= 0 && c != 0:
 			f.effort++
 		case m.Char(i+1) == '(' && (strings.HasPrefix(word, "atomic") || strings.HasSuffix(word, "Barrier") || word == "workgroupUniformLoad"):
-			f.effort += 2 * elementEffort
+			f.effort += syncEffort
 		case word == "return" && m.last(i, to): // costs nothing
 		case c == 0:
 			f.effort += efforts[word]
+			if d := m.decls[word]; d != nil && (d.keyword == "const" || d.keyword == "var") { // each use of a table makes one
+				f.effort += m.tableEffort(d)
+			}
 		}
 		if first && word != "let" && word != "var" && word != "const" && word != "_" && word != "if" {
 			f.effort += statementEffort
@@ -61,8 +61,9 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 	}
 }
 
-// elements counts the elements of a list in brackets.
-func (m *Types) elements(open int) (n int) {
+// listEffort is that of the list in brackets.
+func (m *Types) listEffort(open int) int64 {
+	n := int64(0)
 	for i := open + 1; i < int(m.Match[open]); i++ {
 		switch m.Char(i) {
 		case '(', '[', '{':
@@ -71,7 +72,20 @@ func (m *Types) elements(open int) (n int) {
 			n++
 		}
 	}
-	return n
+	return n * n / listShare
+}
+
+// tableEffort is that of the lists in a constant's or a variable's value.
+func (m *Types) tableEffort(d *decl) int64 {
+	if d.effort == 0 {
+		d.effort = 1
+		for i := d.name + 1; i < len(m.Tokens) && m.Char(i) != ';'; i++ {
+			if m.Char(i) == '(' {
+				d.effort += m.listEffort(i)
+			}
+		}
+	}
+	return d.effort
 }
 
 // last reports whether a statement is the last one of a function.

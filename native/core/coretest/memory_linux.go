@@ -20,6 +20,7 @@ import (
 func init() {
 	cases = append(cases,
 		testCase{"OutOfMemory", testOutOfMemory},
+		testCase{"MemoryInSmallSteps", testMemoryInSmallSteps},
 		testCase{"KernelsWithoutWork", testKernelsWithoutWork},
 		testCase{"Listings", testListings},
 		testCase{"MapTakesPart", testMapTakesPart},
@@ -61,6 +62,72 @@ func testOutOfMemory(t *testing.T, bench *Bench) {
 	must(t, d.Wait(t.Context()))
 	must(t, d.NewBuffer(id, 4, false)) // the id is still free
 	healthy(t, d, 100)
+}
+
+// The end of memory that is taken in steps of any size, with work in between, is an error: not that of the process, which may also
+// want a little memory for itself. What is freed can be had again.
+func testMemoryInSmallSteps(t *testing.T, bench *Bench) {
+	const mark = "SUBLET_SMALL_STEPS"
+	if os.Getenv(mark) == "" {
+		for _, size := range []int{64 << 10, 1 << 20, 16 << 20, 0} {
+			child := exec.Command(os.Args[0], again(t))
+			child.Env = append(os.Environ(), mark+"="+strconv.Itoa(size))
+			if out, err := child.CombinedOutput(); err != nil {
+				t.Errorf("steps of %d bytes: %v\n%s", size, err, out[max(0, len(out)-3000):])
+			}
+		}
+		return
+	}
+	size, err := strconv.Atoi(os.Getenv(mark))
+	must(t, err)
+	d := bench.open(t)
+	healthy(t, d, 1)
+	if d.Info().Kind != driver.KindCPU {
+		return // a GPU's memory is not the process's, and not this test's to take
+	}
+	must(t, d.NewKernel(t.Context(), 3, &bump))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: statm(t, 0) + 1<<30, Max: 1 << 50}))
+	for round := range 2 {
+		taken, n := takeAll(t, d, size)
+		if t.Logf("%d bytes in %d buffers", taken, n); taken < 256<<20 {
+			t.Errorf("round %d: only %d bytes could be taken", round, taken)
+		}
+		want(t, d, 11, []uint32{8, 9}) // what is there can be used
+		for id := range driver.BufferID(n) {
+			d.FreeBuffer(11 + id)
+		}
+		must(t, d.Wait(t.Context()))
+		healthy(t, d, uint32(20000+10*round))
+	}
+}
+
+// takeAll takes memory until there is none, in buffers of a size or, with 0, of many sizes. Each is written and worked on.
+func takeAll(t *testing.T, d driver.Device, size int) (taken, n int) {
+	t.Helper()
+	for err := error(nil); ; n++ {
+		id, bytes := driver.BufferID(11+n), size
+		if size == 0 {
+			bytes = 64 << 10 << (n % 9)
+		}
+		if err = d.NewBuffer(id, uint64(bytes), false); err == nil {
+			taken += bytes
+			var l driver.CommandList
+			l.Write(id, 0, driver.HostBytes(bytesOf(ramp(bytes/4, 7))))
+			l.Bind(1000, bump.Layout, []driver.Binding{whole(id, bytes/4)})
+			l.Dispatch(3, 1000, [3]uint32{1, 1, 1}, nil)
+			l.Unbind(1000)
+			err = d.Submit(&l)
+		}
+		if err == nil && n%16 == 0 {
+			_, err = read(t.Context(), d, id, bytes/4)
+		}
+		if err != nil {
+			if !errors.Is(err, fault.ErrNoMemory) || d.LostReason() != "" {
+				t.Errorf("after %d bytes in %d buffers: got error %v, want %v", taken, n, err, fault.ErrNoMemory)
+			}
+			return taken, n + 1
+		}
+	}
 }
 
 // The library gives kernels back when something is submitted. Programs that only compile must not wait for that.

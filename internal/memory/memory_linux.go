@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cpu
+package memory
 
 import (
 	"bytes"
@@ -12,19 +12,16 @@ import (
 	"syscall"
 )
 
-// reserve is what is left to the rest of the program, and to the runtime's own tables.
-const reserve = 128 << 20
-
 // affordable reports whether the system can give the process so many bytes. Where it cannot, what the program no longer uses goes back
 // to the system first.
 func affordable(size uint64) bool {
-	if size+reserve <= free(0) {
+	if size <= free(0) {
 		return true
 	}
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return size+reserve <= free(m.HeapIdle)
+	return size <= free(m.HeapIdle)
 }
 
 // free returns how many bytes the process can still get, as far as the system tells: of the machine's memory, of its control group's,

@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package cpu
+package memory
 
-// affordable has no file to ask on these systems: the budget has to do.
+// affordable has no file to ask on these systems: other limits have to do.
 func affordable(uint64) bool { return true }
