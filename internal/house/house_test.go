@@ -27,13 +27,13 @@ const (
 var floors = [][]string{
 	{"internal"},
 	{"gpu/driver"},
-	{"gpu/cpu", "native/core", "native/cogent", "native/oliver", "native/rajveer", "native/gogpu", "wasm/browser"},
+	{"gpu/cpu", "native/core", "native/cogent", "native/oliver", "native/rajveer", "wasm/browser"},
 	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/core/coretest"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},
 	{"matrix/graph", "matrix/nn", "matrix/tensor"},
-	{"wasm", "native", "web", "e2e"},
+	{"wasm", "native", "native/rajveer/register", "web", "e2e"},
 }
 
 func floorOf(pkg string) int {
