@@ -73,6 +73,7 @@ func bench() coretest.Bench {
 		NilBuffer: (*wgpu.Buffer)(nil), EmptyBuffer: new(wgpu.Buffer),
 
 		Unseen: unseen,
+		Old:    true,
 		Takes:  "other access", // reads a buffer that the layout lets it write
 		Except: map[string]string{
 			"StrayErrors":   "all calls of the binding report their errors themselves",
