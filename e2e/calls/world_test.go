@@ -41,6 +41,7 @@ import (
 
 // excluded has what random callers leave out, and why.
 var excluded = map[string]string{
+	"gpu.Register":             "lasts as long as the process",
 	"core.New":                 "takes the address of a table of C functions",
 	"core.FromRaw":             "takes an address, which is the caller's word",
 	"(dlpack.Tensor).Trust":    "takes the caller's word for a handle; a wrong one ends the process, as its documentation says",

@@ -173,7 +173,8 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 
 // Raw returns the WGPUBuffer of a handle, which is a *wgpu.Buffer of a binding that is linked, for C code that takes one. It has a
 // reference of its own: the object stays until release is called, even if the device it belongs to is closed first, though it has no
-// memory any more then. Calls of release after the first do nothing. Other values, and nil handles, have no WGPUBuffer.
+// memory any more then. Calls of release after the first do nothing. Other values, nil handles, and
+// on Linux and Windows buffers that were released, have no WGPUBuffer.
 func Raw(handle any) (ref unsafe.Pointer, release func()) {
 	b := bindingOf(func(b *Binding) bool {
 		r, ok := b.Buffer(handle)
@@ -184,7 +185,9 @@ func Raw(handle any) (ref unsafe.Pointer, release func()) {
 		return nil, func() {}
 	}
 	calls := (*C.core_calls)(b.Calls)
-	C.core_add_buffer(calls, C.WGPUBuffer(ref))
+	if !bool(C.core_share_buffer(calls, C.WGPUBuffer(ref))) {
+		return nil, func() {}
+	}
 	return ref, sync.OnceFunc(func() { C.core_drop_buffer(calls, C.WGPUBuffer(ref)) })
 }
 

@@ -42,7 +42,7 @@ size_t core_list(core_calls const *calls, uint32_t backends, WGPUInstance *insta
 void core_describe(core_calls const *calls, WGPUAdapter adapter, core_adapter *a);
 void core_drop_instance(core_calls const *calls, WGPUInstance instance);
 void core_drop_adapter(core_calls const *calls, WGPUAdapter adapter);
-void core_add_buffer(core_calls const *calls, WGPUBuffer buffer);
+bool core_share_buffer(core_calls const *calls, WGPUBuffer buffer);
 void core_drop_buffer(core_calls const *calls, WGPUBuffer buffer);
 
 core_device *core_open(core_calls const *calls, WGPUAdapter adapter, bool software, core_error *error);

@@ -16,7 +16,7 @@ void core_drop_instance(core_calls const *calls, WGPUInstance instance) { calls-
 
 void core_drop_adapter(core_calls const *calls, WGPUAdapter adapter) { calls->drop_adapter(adapter); }
 
-void core_add_buffer(core_calls const *calls, WGPUBuffer buffer) { calls->add_buffer(buffer); }
+bool core_share_buffer(core_calls const *calls, WGPUBuffer buffer) { return calls->take_buffer(buffer); }
 
 void core_drop_buffer(core_calls const *calls, WGPUBuffer buffer) { calls->drop_buffer(buffer); }
 
