@@ -118,7 +118,7 @@ func (b build) test(t *testing.T, dir, pattern string) {
 	}
 }
 
-// command has the command compute a product.
+// command has the command compute a product, and convert a file in place.
 func (b build) command(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "sublet.exe")
@@ -126,6 +126,12 @@ func (b build) command(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte("1,2\n3,4\n5,6\n"), 0o600))
 	out, err := b.output(t, dir, program, "eval", "T(X) * X", "-i", "X=in.csv", "--driver", b.driver)
 	if err != nil || !strings.Contains(out, "  35  44\n  44  56\n") || !strings.Contains(out, "("+b.driver+")") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	tensors, err := os.ReadFile("../../buffer/file/params/testdata/dlr_4in2out_v2.params")
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "x.params"), tensors, 0o600))
+	if out, err := b.output(t, dir, program, "params", "convert", "x.params", "x.params"); err != nil || !strings.HasPrefix(out, "tensors: ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -73,7 +73,7 @@ type app struct {
 	progress        *progress
 	files           sync.Mutex // guards outputs
 	outputs         []output
-	closers         []func() // for the end, the last one first
+	closers         []func() // of inputs, the last one first
 }
 
 // close discards what was not committed, and closes the rest. A command that still runs cannot commit any more.
@@ -82,9 +82,15 @@ func (a *app) close() {
 	for _, out := range a.outputs {
 		out.discard()
 	}
+	a.closeInputs()
+}
+
+// closeInputs closes the files that are still read.
+func (a *app) closeInputs() {
 	for _, end := range slices.Backward(a.closers) {
 		end()
 	}
+	a.closers = nil
 }
 
 func (a *app) root() *cobra.Command {

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -105,11 +104,7 @@ func temporary(dir string) string {
 func ended(name string) bool {
 	number, _, _ := strings.Cut(name, "-")
 	id, err := strconv.Atoi(number)
-	if err != nil || id <= 0 {
-		return false
-	}
-	p, err := os.FindProcess(id)
-	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	return err == nil && id > 0 && processEnded(id)
 }
 
 // commit closes the file and gives it its name.
@@ -160,11 +155,15 @@ func (a *app) fail(err error) {
 	_ = writeJSON(a.out, result) // the line above is all that is left to say
 }
 
-// report ends a command: its outputs get their names, and its result is printed, as JSON where that was asked for, or by text.
+// report ends a command: its outputs get their names, and its result is printed, as JSON where that was asked for, or by text, which
+// reads inputs only if there are no outputs: Windows replaces no file that is open, as one is that is input and output.
 func (a *app) report(result any, text func(io.Writer) error) error {
 	a.progress.stop()
 	a.files.Lock()
 	defer a.files.Unlock()
+	if len(a.outputs) > 0 {
+		a.closeInputs()
+	}
 	for _, out := range a.outputs {
 		if err := out.commit(); err != nil {
 			return err

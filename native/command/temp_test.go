@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
@@ -28,7 +29,7 @@ func TestLeftFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = os.Stdout.WriteString("written\n")
-		select {}
+		time.Sleep(time.Hour) // unlike an empty select, no deadlock for Go's runtime
 	}
 	dir := t.TempDir()
 	leave := func() *exec.Cmd {
@@ -74,5 +75,50 @@ func TestLeftFiles(t *testing.T) {
 	}
 	if _, v := read[float32](t, out); len(v) != 2 || v[1] != 4 {
 		t.Errorf("%v", v)
+	}
+}
+
+// TestProcessEnded holds a handle to a process that has ended.
+func TestProcessEnded(t *testing.T) {
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.FindProcess(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Release() }()
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if !processEnded(held.Pid) {
+		t.Error("an ended process passes for a running one")
+	}
+	if processEnded(os.Getpid()) {
+		t.Error("a running process passes for an ended one")
+	}
+}
+
+// TestInputsClosed wants files that are read to be closed before others get their names: Windows replaces no open file.
+func TestInputsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npy")
+	a := &app{out: io.Discard, progress: &progress{bar: silent}}
+	defer a.close()
+	if _, err := a.create(path); err != nil {
+		t.Fatal(err)
+	}
+	closed := 0
+	a.closers = append(a.closers, func() {
+		closed++
+		if _, err := os.Stat(path); err == nil {
+			t.Error("closed too late")
+		}
+	})
+	if err := a.report(nil, func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil || closed != 1 {
+		t.Errorf("%v, closed %d times", err, closed)
 	}
 }
