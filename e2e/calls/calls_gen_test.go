@@ -27,9 +27,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/matrix/nn"
 	"github.com/sublet-gpu/sublet/matrix/tensor"
-	"github.com/sublet-gpu/sublet/native/core"
 	"github.com/sublet-gpu/sublet/native/dlpack"
 	"github.com/sublet-gpu/sublet/native/mapfile"
+	"github.com/sublet-gpu/sublet/native/oliver"
 )
 
 var functions = []function{
@@ -1959,11 +1959,6 @@ var functions = []function{
 	{"tensor.Zip3[complex64, dtype.Half]", tensor.Zip3[complex64, dtype.Half]},
 	{"tensor.Zip3[complex64, matrix.Any]", tensor.Zip3[complex64, matrix.Any]},
 	{"tensor.Zip3[complex64, complex64]", tensor.Zip3[complex64, complex64]},
-	{"core.FromRaw", core.FromRaw},
-	{"core.Inspect", core.Inspect},
-	{"core.New", core.New},
-	{"core.Origin", core.Origin},
-	{"core.Raw", core.Raw},
 	{"dlpack.Export", dlpack.Export},
 	{"dlpack.ExportLegacy", dlpack.ExportLegacy},
 	{"dlpack.FromArray", dlpack.FromArray},
@@ -1977,6 +1972,10 @@ var functions = []function{
 	{"mapfile.Wrap[dtype.Half]", mapfile.Wrap[dtype.Half]},
 	{"mapfile.Wrap[matrix.Any]", mapfile.Wrap[matrix.Any]},
 	{"mapfile.Wrap[complex64]", mapfile.Wrap[complex64]},
+	{"oliver.FromRaw", oliver.FromRaw},
+	{"oliver.New", oliver.New},
+	{"oliver.Origin", oliver.Origin},
+	{"oliver.Raw", oliver.Raw},
 }
 
 var types = []reflect.Type{
@@ -2183,8 +2182,6 @@ var types = []reflect.Type{
 	reflect.TypeFor[tensor.Tensor[dtype.Half]](),
 	reflect.TypeFor[tensor.Tensor[matrix.Any]](),
 	reflect.TypeFor[tensor.Tensor[complex64]](),
-	reflect.TypeFor[core.Binding](),
-	reflect.TypeFor[core.Inspection](),
 	reflect.TypeFor[dlpack.Device](),
 	reflect.TypeFor[dlpack.Legacy](),
 	reflect.TypeFor[dlpack.Managed](),

@@ -33,7 +33,7 @@ var packages = []string{
 	"buffer", "buffer/cruncher", "buffer/cruncher/balance", "buffer/cruncher/kernel", "buffer/dtype", "buffer/file",
 	"buffer/file/npy", "buffer/file/params", "buffer/file/safetensors", "buffer/file/sparse", "buffer/ndarray",
 	"gpu", "gpu/cpu", "gpu/driver", "matrix", "matrix/gonum", "matrix/graph", "matrix/graph/pipelines", "matrix/nn", "matrix/tensor",
-	"native/core", "native/dlpack", "native/mapfile",
+	"native/dlpack", "native/mapfile", "native/oliver",
 }
 
 // TestUpToDate holds the table of functions and types to the packages' sources.

@@ -42,8 +42,7 @@ import (
 // excluded has what random callers leave out, and why.
 var excluded = map[string]string{
 	"gpu.Register":             "lasts as long as the process",
-	"core.New":                 "takes the address of a table of C functions",
-	"core.FromRaw":             "takes an address, which is the caller's word",
+	"oliver.FromRaw":           "takes an address, which is the caller's word",
 	"(dlpack.Tensor).Trust":    "takes the caller's word for a handle; a wrong one ends the process, as its documentation says",
 	"dlpack.Export":            "the caller has to see that its result is consumed: helpers.lend",
 	"dlpack.ExportLegacy":      "like Export",

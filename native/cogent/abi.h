@@ -9,7 +9,7 @@
 #ifndef SUBLET_COGENT_ABI_H
 #define SUBLET_COGENT_ABI_H
 
-#include "../core/binding.h"
+#include "../internal/core/binding.h"
 
 // Enumerations are 32 bits wide in the library.
 enum {

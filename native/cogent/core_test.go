@@ -13,7 +13,7 @@ import (
 
 	"github.com/cogentcore/webgpu/wgpu"
 
-	"github.com/sublet-gpu/sublet/native/core/coretest"
+	"github.com/sublet-gpu/sublet/native/internal/core/coretest"
 )
 
 func TestCore(t *testing.T) { coretest.Run(t, bench()) }

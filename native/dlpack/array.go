@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 // FromArray makes a tensor of an array, for [Export] or [ExportLegacy]. Everything that was called on the device before is

@@ -20,8 +20,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/native/core"
 	"github.com/sublet-gpu/sublet/native/dlpack/internal/ctest"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 var open = devtest.Open

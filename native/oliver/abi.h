@@ -8,7 +8,7 @@
 #ifndef SUBLET_OLIVER_ABI_H
 #define SUBLET_OLIVER_ABI_H
 
-#include "../core/binding.h"
+#include "../internal/core/binding.h"
 
 // Enumerations are 32 bits wide in the library, and flags 64.
 enum {

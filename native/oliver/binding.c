@@ -2,7 +2,7 @@
 
 //go:build cgo && !js
 
-// The table of calls, see ../core/binding.h, for the wgpu-native that abi.h declares.
+// The table of calls, see ../internal/core/binding.h, for the wgpu-native that abi.h declares.
 
 #include "abi.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define LIVE_ADD wgpuBufferAddRef
-#include "../core/live.h"
+#include "../internal/core/live.h"
 
 static uint32_t error_type(uint32_t type) {
 	return type == WGPUErrorType_NoError ? CORE_OK : type == WGPUErrorType_OutOfMemory ? CORE_MEMORY : CORE_INVALID;

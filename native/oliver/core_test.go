@@ -14,7 +14,7 @@ import (
 
 	"github.com/oliverbestmann/webgpu/wgpu"
 
-	"github.com/sublet-gpu/sublet/native/core/coretest"
+	"github.com/sublet-gpu/sublet/native/internal/core/coretest"
 )
 
 func TestCore(t *testing.T) { coretest.Run(t, bench()) }

@@ -6,7 +6,7 @@ package oliver
 
 import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 // New returns a driver without adapters: this build has no cgo.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rajveermalviya/go-webgpu/wgpu"
 
-	"github.com/sublet-gpu/sublet/native/core/coretest"
+	"github.com/sublet-gpu/sublet/native/internal/core/coretest"
 )
 
 func TestCore(t *testing.T) { coretest.Run(t, bench()) }
@@ -146,7 +146,7 @@ func TestHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if theirs, err := os.ReadFile(filepath.Join("..", "core", name)); err != nil || !bytes.Equal(ours, theirs) {
+		if theirs, err := os.ReadFile(filepath.Join("..", "internal", "core", name)); err != nil || !bytes.Equal(ours, theirs) {
 			t.Errorf("%s is not package core's: %v", name, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/rajveermalviya/go-webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 // New returns the driver.
@@ -73,4 +73,16 @@ func Origin(device *wgpu.Device) (*wgpu.Instance, *wgpu.Adapter) {
 		return nil, nil
 	}
 	return (*wgpu.Instance)(unsafe.Pointer(&instanceStruct{instance})), (*wgpu.Adapter)(unsafe.Pointer(&adapterStruct{adapter}))
+}
+
+// Raw returns the WGPUBuffer of a handle, for C code that takes one, with a reference of its own: the object stays until
+// release is called, even if the device it belongs to is closed first, though it has no memory any more then. Calls of
+// release after the first do nothing. A nil handle has no WGPUBuffer, nor, on Linux and Windows, one that was released.
+func Raw(b *wgpu.Buffer) (ref unsafe.Pointer, release func()) { return core.Raw(b) }
+
+// FromRaw makes a handle of a WGPUBuffer of the device. It is borrowed: the reference stays the caller's. It is nil if there is no such
+// device or buffer.
+func FromRaw(d *wgpu.Device, ref unsafe.Pointer) *wgpu.Buffer {
+	b, _ := core.FromRaw(d, ref).(*wgpu.Buffer)
+	return b
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 func init() {

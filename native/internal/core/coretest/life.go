@@ -12,7 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 // settled waits until there are no more goroutines than before, and fails if that does not come.

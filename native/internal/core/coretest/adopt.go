@@ -10,7 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/native/core"
+	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
 func testConformance(t *testing.T, bench *Bench) { gputest.Run(t, bench.openBest) }
