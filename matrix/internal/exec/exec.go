@@ -116,9 +116,12 @@ func Of(dev *gpu.Device) *Executor {
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
 func describe(dev *gpu.Device) plan.Device {
 	i, l := dev.Info(), dev.Info().Limits
-	software := i.Kind == driver.KindCPU
+	software, storage := i.Kind == driver.KindCPU, int(l.MaxStorageBuffers)
+	if l.MaxLoopsPerInvoking > 0 {
+		storage-- // drivers take a binding to watch loops of the user's
+	}
 	return plan.Device{
-		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers), Scratch: 64 << 20,
+		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
 			MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
