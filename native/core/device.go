@@ -22,7 +22,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/memory"
 	"github.com/sublet-gpu/sublet/internal/pool"
 )
 
@@ -54,7 +53,7 @@ type device struct {
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 	guard   guard
-	memory  memory.Meter // of a software adapter
+	memory  space // of a software adapter
 
 	last *C.core_signal // of a closed device, the end of what was submitted before
 }
