@@ -6,6 +6,7 @@ package memory
 
 // Meter asks for one device. It is not safe for concurrent use.
 type Meter struct {
+	Foreign bool   // the memory is not Go's, and cannot be in the idle part of its heap
 	unasked uint64 // bytes that were taken since it last asked
 }
 
@@ -21,17 +22,17 @@ func (m *Meter) Affords(size, reserve, addresses uint64) bool {
 	if !m.due(size) {
 		return true
 	}
-	return m.asked(affordable(size+reserve, addresses))
+	return m.asked(affordable(size+reserve, addresses, !m.Foreign))
 }
 
 // Confine is for an allocator that maps memory in large blocks and keeps what is freed: only it knows whether it needs a new block. Where
 // Affords would refuse for want of addresses, but there are at least so many, Confine occupies them until release is called, except for
 // so few that no block fits and small things do: the allocator then gives what it has, or fails.
 func (m *Meter) Confine(size, reserve, addresses, least uint64) (release func(), ok bool) {
-	if !m.due(size) || m.asked(affordable(size+reserve, addresses)) {
+	if !m.due(size) || m.asked(affordable(size+reserve, addresses, !m.Foreign)) {
 		return func() {}, true
 	}
-	if !affordable(0, least) || !hasBytes(size+reserve) {
+	if !affordable(0, least, !m.Foreign) || !hasBytes(size+reserve) {
 		return nil, false
 	}
 	few := uint64(fewAddresses)

@@ -13,13 +13,16 @@ import (
 )
 
 // affordable reports whether the system can give the process so many bytes, and so many addresses besides. Where it cannot, what the
-// program no longer uses goes back to the system first.
-func affordable(size, addresses uint64) bool {
+// program no longer uses goes back to the system first; its addresses stay with the runtime, for memory that is ours.
+func affordable(size, addresses uint64, ours bool) bool {
 	enough := func(idle uint64) bool { return size <= freeBytes() && size+addresses <= freeAddresses(idle) }
 	if enough(0) {
 		return true
 	}
 	debug.FreeOSMemory()
+	if !ours {
+		return enough(0)
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return enough(m.HeapIdle)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/memory"
 	"github.com/sublet-gpu/sublet/internal/pool"
 )
 
@@ -95,6 +96,7 @@ func (l *library) newDevice(
 		adapter: adapter,
 		mu:      new(sync.Mutex),
 		buffers: map[driver.BufferID]*buffer{},
+		memory:  space{buffers: memory.Meter{Foreign: true}, work: memory.Meter{Foreign: true}},
 		chunk:   1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
 	}
 	d.ours, d.clear = l.NewDevice(unsafe.Pointer(C.core_handle(c)))

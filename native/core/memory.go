@@ -21,7 +21,8 @@ const (
 
 // space is what is known of such memory.
 type space struct {
-	memory.Meter
+	buffers, work memory.Meter
+
 	live, peak uint64 // bytes of buffers, now and at most
 	written    uint64 // the most that was written by one list
 }
@@ -48,7 +49,7 @@ func (d *device) confine(op string, size, least uint64) (end func(), err error) 
 	if d.Info().Kind != driver.KindCPU {
 		return func() {}, nil
 	}
-	end, ok := d.memory.Confine(size, memory.Reserve, bufferBlock+2*writeBlock, least)
+	end, ok := d.memory.buffers.Confine(size, memory.Reserve, bufferBlock+2*writeBlock, least)
 	if !ok {
 		return nil, d.short(op, size)
 	}
@@ -64,7 +65,7 @@ func (d *device) afford(op string, size uint64) error {
 	if size <= d.memory.written {
 		addresses = 0
 	}
-	if !d.memory.Affords(size, memory.Reserve/2, addresses) {
+	if !d.memory.work.Affords(size, memory.Reserve/2, addresses) {
 		return d.short(op, size)
 	}
 	d.memory.written = max(d.memory.written, size)
