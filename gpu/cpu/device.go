@@ -75,7 +75,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 
 // afford refuses what the system cannot give.
 func (d *device) afford(op string, size uint64) error {
-	if !d.memory.Affords(size, memory.Reserve) {
+	if !d.memory.Affords(size, memory.Reserve, 0) {
 		return fail(op, fault.ErrNoMemory, size, " bytes, which the system does not have")
 	}
 	return nil

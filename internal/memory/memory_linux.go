@@ -12,31 +12,55 @@ import (
 	"syscall"
 )
 
-// affordable reports whether the system can give the process so many bytes. Where it cannot, what the program no longer uses goes back
-// to the system first.
-func affordable(size uint64) bool {
-	if size <= free(0) {
+// affordable reports whether the system can give the process so many bytes, and so many addresses besides. Where it cannot, what the
+// program no longer uses goes back to the system first; its addresses stay with the runtime, for memory that is ours.
+func affordable(size, addresses uint64, ours bool) bool {
+	enough := func(idle uint64) bool { return size <= freeBytes() && size+addresses <= freeAddresses(idle) }
+	if enough(0) {
 		return true
 	}
 	debug.FreeOSMemory()
+	if !ours {
+		return enough(0)
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return size <= free(m.HeapIdle)
+	return enough(m.HeapIdle)
 }
 
-// free returns how many bytes the process can still get, as far as the system tells: of the machine's memory, of its control group's,
-// and of its address space where that is limited, besides the idle part of it, which the runtime keeps.
-func free(idle uint64) uint64 {
+func hasBytes(size uint64) bool { return size <= freeBytes() }
+
+// occupy maps all addresses that are free, but for a few.
+func occupy(few uint64) (release func()) {
+	n := freeAddresses(0)
+	if n <= few || n == math.MaxUint64 {
+		return func() {}
+	}
+	const flags = syscall.MAP_ANON | syscall.MAP_PRIVATE | syscall.MAP_NORESERVE
+	b, err := syscall.Mmap(-1, 0, int(n-few), syscall.PROT_NONE, flags)
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = syscall.Munmap(b) }
+}
+
+// freeBytes returns how much memory there is still, as far as the system tells, in the machine and in the process's control group.
+func freeBytes() uint64 {
 	n := kilobytes("/proc/meminfo", "MemAvailable:")
 	if most, used := number("/sys/fs/cgroup/memory.max"), number("/sys/fs/cgroup/memory.current"); used < most {
 		n = min(n, most-used)
 	}
+	return n
+}
+
+// freeAddresses returns what is left of the process's address space where that is limited, and of it the idle part, which the runtime
+// keeps.
+func freeAddresses(idle uint64) uint64 {
 	var addresses syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &addresses) == nil && addresses.Cur < math.MaxInt64 {
-		used := kilobytes("/proc/self/status", "VmSize:")
-		n = min(n, addresses.Cur-min(addresses.Cur, used)+idle)
+		return addresses.Cur - min(addresses.Cur, kilobytes("/proc/self/status", "VmSize:")) + idle
 	}
-	return n
+	return math.MaxUint64
 }
 
 // kilobytes reads a line of a file of the system's.

@@ -86,7 +86,9 @@ void core_leave(core_device *d, core_error *error, core_error *outer) {
 		d->calls->pop_scopes(d->device, core_scoped, error);
 	else
 		current = outer;
-	if (error->type == CORE_LOST) on_lost(d->watch, error->message ? error->message : "", error->message ? strlen(error->message) : 0);
+	if (error->type != CORE_LOST) return;
+	__atomic_store_n(&d->gone, true, __ATOMIC_RELAXED); // compilations come here beside other calls
+	on_lost(d->watch, error->message ? error->message : "", error->message ? strlen(error->message) : 0);
 }
 
 void core_check(core_device *d, core_error *error) {

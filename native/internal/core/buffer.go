@@ -14,12 +14,12 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/memory"
 )
 
 type buffer struct {
 	handle any // what Handle returns: the user's if it was imported
 	own    bool
+	size   uint64 // of one of our own
 	ref    C.WGPUBuffer
 	claim  *claim // of the call of Map that maps it or has mapped it
 
@@ -35,10 +35,12 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	if err := d.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
-	if err := d.afford(op, size, memory.Reserve); err != nil {
+	end, err := d.spare(op, size)
+	if err != nil {
 		d.DropBuffer(id)
 		return err
 	}
+	defer end()
 	var e C.core_error
 	C.core_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), C.bool(mappable), &e)
 	if err := d.take(op, &e, fault.ErrInvalid); err != nil {
@@ -46,21 +48,10 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		d.noticeLoss()
 		return err
 	}
-	d.buffers[id] = &buffer{own: true, ref: C.core_buffer_handle(d.c, C.uint32_t(id), 0)}
+	d.memory.taken(size)
+	d.buffers[id] = &buffer{own: true, size: size, ref: C.core_buffer_handle(d.c, C.uint32_t(id), 0)}
 	return nil
 }
-
-// afford refuses what the system cannot give to a software adapter, whose memory is the process's own: wgpu-native ends the process
-// where it gets none for itself.
-func (d *device) afford(op string, size, reserve uint64) error {
-	if d.Info().Kind == driver.KindCPU && !d.memory.Affords(size, reserve) {
-		return d.fail(op, fault.ErrNoMemory, fault.Text(size, " bytes, which the system does not have"))
-	}
-	return nil
-}
-
-// workReserve is left where work on buffers takes memory. It is less than what new buffers leave, so that those that are there can be used.
-const workReserve = memory.Reserve / 2
 
 // ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
 // is refused but unmapped by the attempt: the library offers no other way to find out. What is known goes by wgpu-native's object,
@@ -168,6 +159,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		C.core_unmap(d.c, b.ref)
 	}
 	C.core_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
+	d.memory.live -= b.size
 	delete(d.buffers, id)
 }
 

@@ -54,7 +54,7 @@ type device struct {
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 	guard   guard
-	memory  memory.Meter // of a software adapter
+	memory  space // of a software adapter
 
 	last *C.core_signal // of a closed device, the end of what was submitted before
 }
@@ -96,6 +96,7 @@ func (l *library) newDevice(
 		adapter: adapter,
 		mu:      new(sync.Mutex),
 		buffers: map[driver.BufferID]*buffer{},
+		memory:  space{buffers: memory.Meter{Foreign: true}, work: memory.Meter{Foreign: true}},
 		chunk:   1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
 	}
 	d.ours, d.clear = l.NewDevice(unsafe.Pointer(C.core_handle(c)))

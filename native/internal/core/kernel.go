@@ -58,7 +58,7 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 }
 
 // compilerBytes is what a compiler takes for a kernel that is not out of the common.
-const compilerBytes = 16 << 20
+const compilerBytes = 4 << 20
 
 // candidate is a kernel to be compiled.
 type candidate struct {
@@ -78,7 +78,7 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 		return nil, err
 	}
 	d.DropKernel(id)
-	if err := d.afford(op, compilerBytes, workReserve); err != nil {
+	if err := d.afford(op, compilerBytes); err != nil {
 		return nil, err
 	}
 	c := &candidate{kernel: k}

@@ -6,9 +6,11 @@
 
 #include "state.h"
 
+static bool gone(core_device *d) { return __atomic_load_n(&d->gone, __ATOMIC_RELAXED); }
+
 // core_flush submits the writes that wait for it. It reports whether there were any.
 int core_flush(core_device *d) {
-	if (!d->pending) return 0;
+	if (!d->pending || gone(d)) return 0;
 	d->calls->submit(d->queue, 0, NULL);
 	d->pending = 0;
 	d->submission++;
@@ -26,6 +28,7 @@ uint64_t core_submissions(core_device *d) { return d->submission; }
 
 void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, core_error *error) {
 	core_check(d, error);
+	if (gone(d)) core_fail(error, CORE_LOST, "lost");
 	if (!error->type) {
 		WGPUCommandBuffer commands = d->calls->finish(encoder);
 		core_check(d, error);

@@ -47,7 +47,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if len(list.Words) == 0 {
 		return nil
 	}
-	if err := d.afford(op, listBytes(list), workReserve); err != nil {
+	if err := d.afford(op, listBytes(list)); err != nil {
 		return err
 	}
 	// C sees the writes' memory as addresses of bytes that are pinned meanwhile.

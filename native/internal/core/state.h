@@ -84,6 +84,7 @@ struct core_device {
 	WGPUBindGroup guard_group; // NULL until somebody asks for it
 	bool guarded;              // the list at hand has run a guarded kernel
 
+	bool gone;           // the library has said that the device is lost: it ends the process over a submission then
 	uint64_t pending;    // bytes that wait for a submission
 	uint64_t submission; // counts submissions
 

@@ -161,9 +161,11 @@ func (d *device) newStaging(op string, size uint64, e *C.core_error) (*staging, 
 	if s, ok := d.staging.Take(size).(*staging); ok {
 		return s, nil
 	}
-	if err := d.afford(op, size, workReserve); err != nil {
+	end, err := d.confine(op, size, leastSpace)
+	if err != nil {
 		return nil, err
 	}
+	defer end()
 	return &staging{C.core_staging_new(d.c, C.uint64_t(size), e), size}, nil
 }
 

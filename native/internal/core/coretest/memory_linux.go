@@ -86,10 +86,10 @@ func testMemoryInSmallSteps(t *testing.T, bench *Bench) {
 		return // a GPU's memory is not the process's, and not this test's to take
 	}
 	must(t, d.NewKernel(t.Context(), 3, &bump))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: statm(t, 0) + 1<<30, Max: 1 << 50}))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: statm(t, 0) + 5<<28, Max: 1 << 50}))
 	for round := range 2 {
 		taken, n := takeAll(t, d, size)
-		if t.Logf("%d bytes in %d buffers", taken, n); taken < 256<<20 {
+		if t.Logf("%d bytes in %d buffers", taken, n); taken < 128<<20 {
 			t.Errorf("round %d: only %d bytes could be taken", round, taken)
 		}
 		want(t, d, 11, []uint32{8, 9}) // what is there can be used
