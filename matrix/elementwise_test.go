@@ -377,7 +377,7 @@ func TestBroadcast(t *testing.T) {
 			want := make([]float32, rows*cols)
 			outer := make([]float32, rows*cols)
 			for i := range want {
-				want[i] = (x[i]+r[i%cols])*c[i/cols] - .5
+				want[i] = float32((x[i]+r[i%cols])*c[i/cols]) - .5 // rounded twice, where Go would fuse, too
 				outer[i] = c[i/cols] * r[i%cols]
 			}
 			got := must[[]float32](t)(matrix.Add(a, row).MulElem(col).Sub(one).Read(background))

@@ -55,7 +55,8 @@ func complexNumber(operator string, v, w complex128) (n *node, ok bool) {
 	case "-":
 		v -= w
 	case "*", "@", "%":
-		v *= w
+		a, b, c, d := real(v), imag(v), real(w), imag(w)
+		v = complex(float64(a*c)-float64(b*d), float64(a*d)+float64(b*c)) // not v * w, which Go fuses on some machines
 	case "/":
 		v /= w
 	case "**":

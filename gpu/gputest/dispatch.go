@@ -119,7 +119,7 @@ func dispatchFloat(r *rig) {
 	var x, y, want []float32
 	for i := range n {
 		x, y = append(x, float32(i)-50), append(y, float32(i)*0.25)
-		want = append(want, 1.5*x[i]+y[i]) // exact
+		want = append(want, float32(1.5*x[i])+y[i]) // exact
 	}
 	bx, by, k := r.buffer(4*n), r.buffer(4*n), r.kernel(saxpy)
 	r.list.Write(bx, 0, driver.HostBytes(PutF32(nil, x...)))

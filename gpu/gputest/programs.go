@@ -124,7 +124,7 @@ func runSaxpy(groups [3]uint32, p []byte, storage [][]byte) {
 	x, y := storage[0], storage[1]
 	f := math.Float32frombits
 	for i := range reach(groups, uint64(word(p, 1)), count(x), count(y)) {
-		setWord(y, i, math.Float32bits(f(word(p, 0))*f(word(x, i))+f(word(y, i))))
+		setWord(y, i, math.Float32bits(float32(f(word(p, 0))*f(word(x, i)))+f(word(y, i))))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -149,6 +150,33 @@ func TestProgramsOfPagesAreSmall(t *testing.T) {
 			if pkg == "os" || pkg == "fmt" {
 				t.Errorf("%s is in wasm/%s", pkg, program)
 			}
+		}
+	}
+}
+
+// TestNothingFused wants the oracle to round every operation, and planners to decide the same everywhere: no x*y + z that Go rounds once
+// on ARM, which a conversion of the product prevents.
+func TestNothingFused(t *testing.T) {
+	packages := []string{"internal/shaders/...", "gpu/...", "buffer/cruncher/balance", "matrix/internal/plan", "matrix/nn"}
+	args := []string{"build", "-gcflags=" + module + "...=-S"}
+	for _, p := range packages {
+		args = append(args, module+p)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fused := regexp.MustCompile(`\(([^()\s]+\.go:\d+)\)\s+FN?M(?:ADD|SUB)[SD]\s`)
+	if !strings.Contains(string(out), "\tFMULS\t") {
+		t.Fatal("no multiplication in what was compiled")
+	}
+	seen := map[string]bool{}
+	for _, m := range fused.FindAllSubmatch(out, -1) {
+		if at := string(m[1]); !seen[at] {
+			seen[at] = true
+			t.Errorf("%s: x*y + z may be rounded once; convert the product", at)
 		}
 	}
 }

@@ -314,7 +314,7 @@ func (o *Adam) Step(param *Dense, grad Operand) error {
 	}
 	coupled, kept := o.Decay, float32(1)
 	if o.Decoupled {
-		coupled, kept = 0, 1-o.Rate*o.Decay
+		coupled, kept = 0, 1-float32(o.Rate*o.Decay)
 	}
 	return o.memory.step(op, param, grad, coupled, 2, func(s *state, g *Expr) error {
 		unbiased := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(s.step)) }

@@ -151,7 +151,7 @@ func (d *device) observe(s Sample) bool {
 		d.samples = 0
 	}
 	d.samples++
-	d.perSecond += math.Max(1/float64(d.samples), newest) * (v - d.perSecond)
+	d.perSecond += float64(math.Max(1/float64(d.samples), newest) * (v - d.perSecond)) // on no machine fused
 	return true
 }
 
@@ -221,14 +221,14 @@ func (p *planner) rated(counts []int) plan {
 		if n == 0 {
 			continue
 		}
-		t := float64(n) * p.pace[i]
+		t := float64(float64(n) * p.pace[i]) // on no machine fused with the moves
 		later = max(later, t)
 		if len(moves) == len(counts) && duration(moves[i]) {
 			t += moves[i]
 		}
 		first = max(first, t)
 	}
-	return plan{of: p.of, counts: counts, first: first, total: first + (horizon-1)*later}
+	return plan{of: p.of, counts: counts, first: first, total: first + float64((horizon-1)*later)}
 }
 
 // place hands out n steps, each to the device that would be done with it first, where device i needs pace[i] for each; a pace of

@@ -69,7 +69,7 @@ func (l *legacy) update(global, step int64) {
 	raw := make([]float64, len(l.ms))
 	var sum float64
 	for k, ms := range l.ms {
-		raw[k] = total / (ms + grain) * float64(l.ranges[k]+1)
+		raw[k] = float64(total / (ms + grain) * float64(l.ranges[k]+1)) // on no machine fused with the sum
 		sum += raw[k]
 	}
 	for k := range raw {
@@ -83,7 +83,7 @@ func (l *legacy) update(global, step int64) {
 	for k, r := range l.ranges {
 		next := int64(float64(global) * raw[k])
 		if r != 0 {
-			next = r - int64(0.3*(float64(r)-float64(global)*want[k]))
+			next = r - int64(0.3*(float64(r)-float64(float64(global)*want[k])))
 		}
 		// With an odd step the middle is too low, and a step of 1 is always added; that is the original's doing.
 		over := next % step

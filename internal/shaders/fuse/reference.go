@@ -9,7 +9,8 @@ type number interface {
 	~float32 | ~float64 | ~int32 | ~uint32
 }
 
-// The following are what the references of operations call; see the column Go of the table in internal/ops.
+// The following are what the references of operations call; see the column Go of the table in internal/ops. Go may round x*y + z once,
+// as it does on ARM; a conversion of the product keeps results the same everywhere: https://go.dev/ref/spec#Floating_point_operators.
 
 func truth[N number](b bool) N {
 	if b {
@@ -176,7 +177,11 @@ func digamma[N number](x N) N {
 		v -= 1 / a
 	}
 	w := 1 / (a * a)
-	return N(v + math.Log(a) - .5/a - w*(1./12-w*(1./120-w*(1./252-w*(1./240-w*(1./132-w*691./32760))))))
+	series := 691. / 32760
+	for _, c := range [...]float64{1. / 132, 1. / 240, 1. / 252, 1. / 120, 1. / 12} {
+		series = c - float64(w*series)
+	}
+	return N(v + math.Log(a) - .5/a - float64(w*series))
 }
 
 // clipped keeps a divisor away from 0, as CNTK does.

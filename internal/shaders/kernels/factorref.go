@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// numbers is memory of float32 numbers for reference implementations, which compute in float64 and round what they store.
+// numbers is memory of float32 numbers for reference implementations, which compute in float64 and round what they store. They convert
+// products before they add them: Go fuses on some machines otherwise.
 type numbers []byte
 
 func (m numbers) at(i int) float64 { return float64(math.Float32frombits(word(m, i))) }
@@ -79,7 +80,7 @@ func eliminate(w numbers, shape []int, shift int, pivoted, jordan bool) {
 				w.set(at+t, 0)
 			}
 			for j := t + 1; j < width; j++ {
-				w.set(at+j, w.at(at+j)-factor*w.at(row+j))
+				w.set(at+j, w.at(at+j)-float64(factor*w.at(row+j)))
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func invert(lower, inverse numbers, shape []int, unit bool) {
 					column[i] = 1
 				}
 				for k := j; k < i; k++ {
-					column[i] -= lower.at(from+i*shape[2]+k*shape[3]) * column[k]
+					column[i] -= float64(lower.at(from+i*shape[2]+k*shape[3]) * column[k])
 				}
 				if !unit {
 					column[i] /= lower.at(from + i*(shape[2]+shape[3]))
@@ -151,12 +152,12 @@ func reflect(w numbers, shape []int, t int) {
 	for c := t + 1; c < cols; c++ {
 		sum := w.at(at(t, c))
 		for i := t + 1; i < rows; i++ {
-			sum += w.at(at(i, t)) * w.at(at(i, c))
+			sum += float64(w.at(at(i, t)) * w.at(at(i, c)))
 		}
-		sum *= factor
+		sum = float64(sum * factor)
 		w.set(at(t, c), w.at(at(t, c))-sum)
 		for i := t + 1; i < rows; i++ {
-			w.set(at(i, c), w.at(at(i, c))-sum*w.at(at(i, t)))
+			w.set(at(i, c), w.at(at(i, c))-float64(sum*w.at(at(i, t))))
 		}
 	}
 }
@@ -198,7 +199,7 @@ func meet(w numbers, shape []int, rows [8]int) bool {
 		q[i][i] = 1
 		for j := range i + 1 {
 			for k, x := range values[i] {
-				g[i][j] += x * values[j][k]
+				g[i][j] += float64(x * values[j][k])
 			}
 			g[j][i] = g[i][j]
 		}
@@ -214,7 +215,7 @@ func meet(w numbers, shape []int, rows [8]int) bool {
 		for i := range rows {
 			sum := 0.0
 			for k := range q {
-				sum += q[i][k] * values[k][j]
+				sum += float64(q[i][k] * values[k][j])
 			}
 			w.set(rows[i]+j, sum)
 		}
@@ -232,12 +233,15 @@ func turn(g, q *[8][8]float64, x, y int, near float64) bool {
 	tangent := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
 	cosine := 1 / math.Hypot(1, tangent)
 	sine := cosine * tangent
-	for k := range g {
-		q[x][k], q[y][k] = cosine*q[x][k]-sine*q[y][k], sine*q[x][k]+cosine*q[y][k]
-		g[x][k], g[y][k] = cosine*g[x][k]-sine*g[y][k], sine*g[x][k]+cosine*g[y][k]
+	rotated := func(a, b float64) (float64, float64) {
+		return float64(cosine*a) - float64(sine*b), float64(sine*a) + float64(cosine*b)
 	}
 	for k := range g {
-		g[k][x], g[k][y] = cosine*g[k][x]-sine*g[k][y], sine*g[k][x]+cosine*g[k][y]
+		q[x][k], q[y][k] = rotated(q[x][k], q[y][k])
+		g[x][k], g[y][k] = rotated(g[x][k], g[y][k])
+	}
+	for k := range g {
+		g[k][x], g[k][y] = rotated(g[k][x], g[k][y])
 	}
 	return true
 }

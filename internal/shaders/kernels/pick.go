@@ -215,7 +215,8 @@ const (
 	smallTile   = 32 // elements, below which tiles do not compile faster
 )
 
-// cost estimates the time of a plan, in units that only compare plans of one request.
+// cost estimates the time of a plan, in units that only compare plans of one request. Products are converted, so that no machine fuses
+// and plans otherwise.
 func (v *variant) cost(r *Request, parts int) float64 {
 	c := r.costs()
 	rounds := float64(v.rounds(r, parts))
@@ -223,7 +224,7 @@ func (v *variant) cost(r *Request, parts int) float64 {
 	var t float64
 	if v.form == productTile {
 		a, b := v.factors(r)
-		work := float64(v.rows()*v.cols()) + c.of(a)*float64(v.rows()) + c.of(b)*float64(v.cols())
+		work := float64(v.rows()*v.cols()) + float64(c.of(a)*float64(v.rows())) + float64(c.of(b)*float64(v.cols()))
 		if !b.AlongK {
 			work += c.row
 		}
@@ -232,7 +233,7 @@ func (v *variant) cost(r *Request, parts int) float64 {
 		t = rounds * (chunk*4*float64(v.rows()*v.cols())/v.rate + costBarrier)
 	}
 	if parts > 1 {
-		t += c.launch + float64(shaders.Ceil(r.M*quads(r.N), c.lanes*workers)*(parts+4))*c.load
+		t += c.launch + float64(float64(shaders.Ceil(r.M*quads(r.N), c.lanes*workers)*(parts+4))*c.load)
 	}
 	return t
 }
@@ -249,7 +250,7 @@ func (v *variant) rounds(r *Request, parts int) int {
 // compiling is the cost of compiling the kernel.
 func (v *variant) compiling(r *Request) float64 {
 	c := r.costs()
-	return c.compile[0] + c.compile[1]*float64(max(v.rows()*v.cols(), smallTile))
+	return c.compile[0] + float64(c.compile[1]*float64(max(v.rows()*v.cols(), smallTile)))
 }
 
 // of is the cost of loading a vector.

@@ -166,10 +166,10 @@ func (c cost) plus(o cost) cost    { return cost{c.work + o.work, c.moved + o.mo
 func (c cost) less(o cost) bool    { return c.work < o.work || c.work == o.work && c.moved < o.moved }
 func (c cost) passOver(n int) cost { return c.plus(cost{float64(n), float64(n)}) }
 
-// costOf is the cost of an m x k matrix times a k x n matrix.
+// costOf is the cost of an m x k matrix times a k x n matrix, on no machine fused with what it is added to.
 func costOf(m, k, n int) cost {
 	x, y, z := float64(m), float64(k), float64(n)
-	return cost{x * y * z, x*y + y*z + x*z}
+	return cost{float64(x * y * z), float64(x*y) + float64(y*z) + float64(x*z)}
 }
 
 // ordering is how a chain is computed: the costs of its parts, and where they are cut.
