@@ -212,11 +212,14 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(list, func(a, b *Adapter) int { return a.trust() - b.trust() }) // each driver lists its best first
-	frugal := func(a *Adapter) bool {
-		return c.frugal && a.Info.Kind == driver.KindIntegrated && a.trust() == list[0].trust()
+	best := list[0] // each driver lists its best first
+	for _, a := range list[1:] {
+		frugal := c.frugal && a.Info.Kind == driver.KindIntegrated && best.Info.Kind != driver.KindIntegrated
+		if a.trust() < best.trust() || frugal && a.trust() == best.trust() {
+			best = a
+		}
 	}
-	return list[max(0, slices.IndexFunc(list, frugal))].Open(ctx, opts...)
+	return best.Open(ctx, opts...)
 }
 
 // adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.
