@@ -6,14 +6,16 @@ import "strings"
 
 // maxEffort bounds what a compiler has to do. Compilers put each function into those that call it, and the time that they take, and for some
 // statements the memory, grows with the square of what comes together. In these units, 65536 take Mesa's llvmpipe, the slowest of those
-// measured, up to 20 seconds of one core and 400 MB, of whatever statements they are: as many declarations, a tenth as many changes of
-// memory, 1600 calls, 800 returns, 500 atomic operations, 200 loops, or a table of 1000 elements.
+// measured, up to 30 seconds of one core and 450 MB, of whatever statements they are: as many declarations, a tenth as many changes of
+// memory, 1500 calls, 800 returns, 500 atomic operations,
+// 250 loops, or a table of 1000 elements.
 const maxEffort = 1 << 16
 
 const (
 	maxDepth        = 1024 // of calls within calls
 	callEffort      = 15   // besides that of the bracket
 	statementEffort = 8    // of one that is no declaration
+	builtinEffort   = 16   // of a function, and of a product that may be one of matrices
 	syncEffort      = 128  // of an atomic operation or a barrier
 	listShare       = 16   // of the square of the number of elements: a compiler writes each to its place in an array
 )
@@ -26,7 +28,7 @@ var efforts = map[string]int64{
 
 // ownEffort counts what a function's tokens take without the functions that it calls.
 func (m *Types) ownEffort(f *decl, from, to int) {
-	first := true // of a statement
+	first, matrices := true, m.matrices() // first of a statement
 	for i := from; i < to && f.effort <= maxEffort; i++ {
 		word := m.At(i)
 		switch c := m.Char(i); {
@@ -40,6 +42,8 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			f.effort += 1 + m.listEffort(i)
 		case c == '&' || c == '|': // twice where what follows them is a branch
 			f.effort += 4
+		case c == '*' && matrices:
+			f.effort += builtinEffort
 		case strings.IndexByte("+-*/%^~!<>.", c) >= 0 && c != 0:
 			f.effort++
 		case m.Char(i+1) == '(' && (strings.HasPrefix(word, "atomic") || strings.HasSuffix(word, "Barrier") || word == "workgroupUniformLoad"):
@@ -47,6 +51,9 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 		case word == "return" && m.last(i, to): // costs nothing
 		case c == 0:
 			f.effort += efforts[word]
+			if m.Char(i+1) == '(' && m.builtin(word) {
+				f.effort += builtinEffort
+			}
 			if d := m.decls[word]; d != nil && (d.keyword == "const" || d.keyword == "var") { // each use of a table makes one
 				f.effort += m.tableEffort(d)
 			}
@@ -59,6 +66,16 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			f.excess = i
 		}
 	}
+}
+
+// matrices reports whether a text has any.
+func (m *Types) matrices() bool {
+	return strings.Contains(m.Text, "mat2") || strings.Contains(m.Text, "mat3") || strings.Contains(m.Text, "mat4")
+}
+
+// builtin reports whether a word is the name of a function of WGSL's, other than a conversion.
+func (m *Types) builtin(word string) bool {
+	return m.decls[word] == nil && plainType(word) == "" && efforts[word] == 0 && word != "array" && shaped(word, Layout{Size: 4}).Size == 0
 }
 
 // listEffort is that of the list in brackets.

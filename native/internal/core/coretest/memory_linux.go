@@ -69,7 +69,11 @@ func testOutOfMemory(t *testing.T, bench *Bench) {
 func testMemoryInSmallSteps(t *testing.T, bench *Bench) {
 	const mark = "SUBLET_SMALL_STEPS"
 	if os.Getenv(mark) == "" {
-		for _, size := range []int{64 << 10, 1 << 20, 16 << 20, 0} {
+		sizes := []int{256 << 10, 0}
+		if long() {
+			sizes = append(sizes, 64<<10, 1<<20, 16<<20)
+		}
+		for _, size := range sizes {
 			child := exec.Command(os.Args[0], again(t))
 			child.Env = append(os.Environ(), mark+"="+strconv.Itoa(size))
 			if out, err := child.CombinedOutput(); err != nil {
