@@ -37,7 +37,7 @@ type testCase struct {
 }
 
 var cases = slices.Concat(
-	bufferCases, transferCases, orderCases, dispatchCases, bindingCases, compileCases, featureCases,
+	bufferCases, transferCases, orderCases, dispatchCases, bindingCases, compileCases, featureCases, workgroupCases,
 	refusalCases, mappingCases, contextCases, parallelCases, randomCases, lifeCases,
 )
 

@@ -27,10 +27,11 @@ var implied = []string{"subgroups"}
 // New returns the driver.
 func New() driver.Driver {
 	return core.New(core.Binding{
-		Name:    "oliver",
-		Package: "github.com/oliverbestmann/webgpu",
-		Calls:   unsafe.Pointer(&C.sublet_oliver_calls),
-		Rewrite: func(source string) string { return wgsl.WithoutEnable(source, implied) },
+		Name:     "oliver",
+		Package:  "github.com/oliverbestmann/webgpu",
+		Calls:    unsafe.Pointer(&C.sublet_oliver_calls),
+		Unzeroed: true,
+		Rewrite:  func(source string) string { return wgsl.WithoutEnable(source, implied) },
 		Device: func(handle any) (unsafe.Pointer, bool) {
 			d, ok := handle.(*wgpu.Device)
 			if d == nil {

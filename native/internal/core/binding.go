@@ -24,6 +24,8 @@ type Binding struct {
 	NewBuffer func(device, ref unsafe.Pointer) any
 	// Owned reports whether the library knows that a buffer is of a device, where handles tell it.
 	Owned func(buffer any, device unsafe.Pointer) bool
+	// Unzeroed says that the library leaves in a workgroup's memory what was there, which WGSL says is zero.
+	Unzeroed bool
 	// Rewrite returns the source of a kernel as the library's compiler takes it, with the same lines. Nil leaves all as it is.
 	Rewrite func(source string) string
 }

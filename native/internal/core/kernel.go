@@ -85,6 +85,9 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 	if why := c.check(d.Info().Limits.MaxWorkgroupMemory); why != "" {
 		return nil, d.fail(op, fault.ErrCompile, labelled(k, why))
 	}
+	if d.lib.Unzeroed {
+		c.zero()
+	}
 	var e C.core_error
 	if c.guarded = d.guarded(id, c.kernel); c.guarded != nil {
 		C.core_guard(d.c, &e)
@@ -121,6 +124,18 @@ func (c *candidate) check(workgroup uint32) string {
 	rewritten.Source = whole.Text
 	c.whole, c.kernel = whole, &rewritten
 	return whole.Report(s.Excess(k.Entry, workgroup))
+}
+
+// zero has the kernel begin with zeros in the workgroup's memory.
+func (c *candidate) zero() {
+	if !strings.Contains(c.kernel.Source, "workgroup") {
+		return
+	}
+	if s, err := wgsl.Tokenize(c.kernel.Source); err == nil {
+		zeroed := *c.kernel
+		zeroed.Source = s.Zeroed(zeroed.Entry)
+		c.kernel = &zeroed
+	}
 }
 
 // compileGuarded compiles the kernel with a guard, if there is one. Errors are those of the text without it.
