@@ -42,7 +42,7 @@ func nbody(ctx context.Context, dev *Device) (float64, error) {
 		return 0, err
 	}
 	least := max(nbodyTime, 4*clockStep(time.Now)) // a step more or less makes little difference
-	for n := 0; ; n = max(1, 2*n) { // the first round, which counts for nothing, compiles
+	for n := 0; ; n = max(1, 2*n) {                // the first round, which counts for nothing, compiles
 		start := time.Now()
 		for range max(n, 1) {
 			if err := k.Dispatch([3]uint32{nbodyPoints / nbodyGroup, 1, 1}, nil, Arg{Buffer: in}, Arg{Buffer: out}); err != nil {
