@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -219,5 +220,20 @@ func TestOpenExperimental(t *testing.T) {
 				t.Errorf("%+v, %v", a, err)
 			}
 		}
+	}
+}
+
+// TestClockStep has a clock that advances by 16 ms with every third look.
+func TestClockStep(t *testing.T) {
+	looks, begin := 0, time.Now()
+	step := clockStep(func() time.Time {
+		looks++
+		return begin.Add(time.Duration(looks/3) * 16 * time.Millisecond)
+	})
+	if step != 16*time.Millisecond {
+		t.Error(step)
+	}
+	if step := clockStep(time.Now); step <= 0 {
+		t.Error(step)
 	}
 }

@@ -40,7 +40,7 @@ func TestProgramSubmissions(t *testing.T) {
 					to, from = y, x
 				}
 				for k := range to {
-					to[k] = to[k]*by + from[k]
+					to[k] = float32(to[k]*by) + from[k]
 				}
 			}
 			return x, y

@@ -63,7 +63,7 @@ func TestMaking(t *testing.T) {
 		}
 		for _, r := range []struct{ start, stop, step float64 }{{0, 5, 1}, {1, 2, 0.25}, {3, -4, -2}, {0, 1, 0.3}, {5, 5, 1}, {5, 0, 1}} {
 			n := max(int(math.Ceil((r.stop-r.start)/r.step)), 0)
-			want := tableOf(1, n, func(_, j int) float32 { return float32(j)*float32(r.step) + float32(r.start) })
+			want := tableOf(1, n, func(_, j int) float32 { return float32(float32(j)*float32(r.step)) + float32(r.start) })
 			shows(t, dev, "arange", matrix.Arange[float32](r.start, r.stop, r.step), 1, 1, n, want)
 		}
 		for _, n := range []int{0, 1, 2, 5, 300} {

@@ -126,10 +126,12 @@ func TestNames(t *testing.T) {
 // WithSync makes a dispatch last until its device has done the work, and the rows of its trace tell what each was busy with.
 func TestSync(t *testing.T) {
 	for _, opts := range [][]option{{withSync}, {withSync, deterministic(1)}} {
+		var now atomic.Int64 // that of some platforms is coarse
+		opts = append(opts, graph.WithClock(func() time.Duration { return time.Duration(now.Add(1)) }))
 		r := newRig(t, []string{"cpu", "cpu"}, opts...)
 		var done atomic.Int32
 		const took = time.Millisecond
-		work := r.Task("work", sleeper(took, buffer.Replaces, func() { done.Add(1) }), graph.In("x", r.m), graph.Out("y", r.m))
+		work := r.Task("work", sleeper(took, buffer.Replaces, func() { done.Add(1); now.Add(int64(took)) }), graph.In("x", r.m), graph.Out("y", r.m))
 		n := int32(0)
 		look := r.Task("look", graph.Host(func(*graph.Dispatch) error {
 			if n++; done.Load() < n {

@@ -134,6 +134,7 @@ func write(path string, fill func(io.Writer) error) error {
 
 // report prints what ran where, and writes the files that were asked for.
 func (a *app) report(g *graph.Graph, took time.Duration) error {
+	took = max(took, time.Nanosecond) // clocks may be coarse
 	s := g.Stats()
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TASK\tRUNS\tMEAN ms\tWAIT ms\tRAN ON")

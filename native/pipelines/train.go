@@ -91,7 +91,7 @@ func (j *trainJob) run(ctx context.Context) error {
 		}
 		return ctx.Err() == nil, nil
 	})
-	took := time.Since(begin)
+	took := max(time.Since(begin), time.Nanosecond) // clocks may be coarse
 	if err != nil {
 		return err
 	}
