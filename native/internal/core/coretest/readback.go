@@ -12,9 +12,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/gputest"
 )
 
-// sink keeps garbage from being optimised away.
-var sink []byte
-
 // A mapping whose state lay in Go memory would crash the process within seconds of garbage collection.
 func testReadbackUnderGarbageCollection(t *testing.T, bench *Bench) {
 	d := bench.open(t)
@@ -29,7 +26,7 @@ func testReadbackUnderGarbageCollection(t *testing.T, bench *Bench) {
 				return
 			default:
 				for range 100 {
-					sink = make([]byte, 8+time.Now().Nanosecond()%4096)
+					runtime.KeepAlive(make([]byte, 8+time.Now().Nanosecond()%4096))
 				}
 				runtime.GC()
 			}
