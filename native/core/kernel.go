@@ -107,7 +107,7 @@ func (d *device) compileGuarded(op string, layout *C.core_layout, k, guarded *dr
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
-	source, entry, label := C.CString(wgsl.WithoutEnable(k.Source, d.lib.Implied)), C.CString(k.Entry), C.CString(k.Label)
+	source, entry, label := C.CString(d.text(wgsl.WithoutEnable(k.Source, d.lib.Implied))), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))
