@@ -30,10 +30,9 @@ var drivers = []struct {
 	{"oliver", "", true, []platform{windows, arm64}},
 }
 
-// matrixTests are few of package matrix, of every kind that is quick in an emulator. None has float16, for which Mesa 22's compiler
-// ends the process on ARM.
+// matrixTests are few of package matrix, of every kind that is quick in an emulator.
 const matrixTests = "^Test(Mapped|BinaryAndComparisons|EvalAll|LoopsOfFunctions|CustomAssign|Philox|ReduceRowByColumn|ReduceHeadAndTail|" +
-	"ProductIgnoresBeyond|LU|Cholesky|SparseTexts)$"
+	"ProductIgnoresBeyond|ProductIntegersAndHalf|Half|ConvertRounds|LU|Cholesky|SparseTexts)$"
 
 // patience is how long one program may take. Only a hang takes that long.
 const patience = 15 * time.Minute

@@ -154,7 +154,7 @@ func (d *device) compileGuarded(op string, c *candidate) (C.WGPUComputePipeline,
 }
 
 func (d *device) compile(op string, layout *C.core_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
-	text := k.Source
+	text := d.text(k.Source)
 	if d.lib.Rewrite != nil {
 		text = d.lib.Rewrite(text)
 	}
