@@ -28,6 +28,7 @@ var drivers = []struct {
 }{
 	{"cogent", "cogent", true, []platform{windows, arm64}},
 	{"oliver", "", true, []platform{windows, arm64}},
+	{"rajveer", "rajveer", false, nil}, // its libraries are for fewer platforms, and a module of its own tests it
 }
 
 // matrixTests are few of package matrix, of every kind that is quick in an emulator.

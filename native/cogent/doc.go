@@ -5,5 +5,5 @@
 // driver is there but lists no adapters. What it does is documented in package core. Its handles are *wgpu.Device and *wgpu.Buffer.
 //
 // What this version of the library cannot do: kernels in f16 and subgroup operations are not compiled, timestamps are not there, and
-// some legal kernels and a lack of memory in small steps end the process; see "What ends the process" in SECURITY.md.
+// a lack of memory can end the process; see "What ends the process" in SECURITY.md.
 package cogent

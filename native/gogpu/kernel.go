@@ -3,9 +3,11 @@
 package gogpu
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gogpu/gputypes"
@@ -152,6 +154,16 @@ func (d *device) compile(op string, k *driver.Kernel, l *layout) (p *wgpu.Comput
 	return p, nil
 }
 
+// enables says which directive enables what the device was not given, whatever the compiler makes of it.
+func enables(s *wgsl.Scan) string {
+	for i := range s.Tokens {
+		if s.At(i) == "enable" && (i == 0 || s.Char(i-1) == ';') && s.IsWord(i+1) {
+			return "line " + strconv.Itoa(s.Line(i)) + ": this driver has no " + s.At(i+1)
+		}
+	}
+	return ""
+}
+
 // translate checks a kernel, of which the library checks little, and returns what it is to compile, or why the kernel is wrong.
 func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescriptor, entry, wrong string) {
 	limits := d.Info().Limits
@@ -160,7 +172,7 @@ func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescripto
 	}
 	text, entry := k.Source, k.Entry
 	if s, err := wgsl.Tokenize(k.Source); err == nil {
-		if text := s.Excess(k.Entry, limits.MaxWorkgroupMemory); text != "" {
+		if text := cmp.Or(s.Excess(k.Entry, limits.MaxWorkgroupMemory, wgsl.Effort), enables(s)); text != "" {
 			return nil, "", text
 		}
 		text, entry = portable(s), k.Entry+suffix

@@ -4,12 +4,15 @@ package wgsl
 
 import "strings"
 
-// maxEffort bounds what a compiler has to do. Compilers put each function into those that call it, and the time that they take, and for some
+// Effort bounds what a compiler has to do. Compilers put each function into those that call it, and the time that they take, and for some
 // statements the memory, grows with the square of what comes together. In these units, 65536 take Mesa's llvmpipe, the slowest of those
 // measured, up to 30 seconds of one core and 450 MB, of whatever statements they are: as many declarations, a tenth as many changes of
 // memory, 1500 calls, 800 returns, 500 atomic operations,
 // 250 loops, or a table of 1000 elements.
-const maxEffort = 1 << 16
+const (
+	Effort    = 1 << 16
+	Unlimited = manyBytes // of kernels that are known to be compiled
+)
 
 const (
 	maxDepth        = 1024 // of calls within calls
@@ -29,7 +32,7 @@ var efforts = map[string]int64{
 // ownEffort counts what a function's tokens take without the functions that it calls.
 func (m *Types) ownEffort(f *decl, from, to int) {
 	first, matrices := true, m.matrices() // first of a statement
-	for i := from; i < to && f.effort <= maxEffort; i++ {
+	for i := from; i < to && f.effort <= m.effort; i++ {
 		word := m.At(i)
 		switch c := m.Char(i); {
 		case c == ';' || c == '{' || c == '}':
@@ -62,7 +65,7 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			f.effort += statementEffort
 		}
 		first = false
-		if f.effort > maxEffort {
+		if f.effort > Effort {
 			f.excess = i
 		}
 	}

@@ -74,8 +74,8 @@ func TestOwnKernelsAreShallow(t *testing.T) {
 		if what := Unsafe(string(source)); what != "" {
 			t.Errorf("%s: %s", path, what)
 		}
-		if scan, err := Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10) != "" {
-			t.Errorf("%s: %v, %s", path, err, scan.Excess("main", 16<<10))
+		if scan, err := Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10, Effort) != "" {
+			t.Errorf("%s: %v, %s", path, err, scan.Excess("main", 16<<10, Effort))
 		}
 		return err
 	})

@@ -23,9 +23,10 @@ const (
 )
 
 // Excess says what of a compute shader is larger than compilers bear, or than a workgroup's memory, and what they mistake for
-// something else: "" for nothing.
-func (s *Scan) Excess(entry string, workgroup uint32) string {
+// something else: "" for nothing. effort is what compilers may take for it, such as [Effort].
+func (s *Scan) Excess(entry string, workgroup uint32, effort int64) string {
 	m := s.Types()
+	m.effort = effort
 	for i := range s.Tokens {
 		switch t, end := m.typeAt(i); {
 		case t.Size > maxType:
@@ -56,8 +57,9 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 		if m.function(f, 0); sum(sum(local, f.Size, 1), f.small, 1) > maxLocal {
 			m.refuse(i, "more than "+strconv.Itoa(maxLocal)+" bytes of variables and values of an invocation, with those of the functions it calls")
 		}
-		if f.effort > maxEffort {
-			m.refuse(f.excess, "this function is too long, with those that it calls, as often as it calls them")
+		if f.effort > effort {
+			m.refuse(f.excess, "a compiler would take too long for this function and those it calls, each call counted: statements, loops, "+
+				"functions and tables add up to more than "+strconv.FormatInt(effort, 10)+". Divide the kernel")
 		}
 	})
 	return m.why
@@ -66,9 +68,10 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 // Types is what a text declares outside of functions. It is not safe for concurrent use.
 type Types struct {
 	*Scan
-	decls map[string]*decl
-	depth int
-	why   string
+	decls  map[string]*decl
+	effort int64 // see [Scan.Excess]
+	depth  int
+	why    string
 }
 
 type decl struct {

@@ -14,7 +14,7 @@ func excess(t *testing.T, before, body string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Excess("main", 32768)
+	return s.Excess("main", 32768, Effort)
 }
 
 func TestExcess(t *testing.T) {
@@ -117,7 +117,7 @@ func FuzzChecks(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s.Excess(entry, 1<<14)
+		s.Excess(entry, 1<<14, Effort)
 		if whole, _ := s.Pointers(); whole != nil {
 			again, err := Tokenize(whole.Text)
 			if err != nil {
@@ -135,7 +135,7 @@ func FuzzChecks(f *testing.F) {
 		if err != nil || !strings.Contains(text, main) {
 			t.Fatalf("%v:\n%s", err, text)
 		}
-		again.Excess(main, 1<<14)
+		again.Excess(main, 1<<14, Effort)
 	})
 }
 

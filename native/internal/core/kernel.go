@@ -82,7 +82,7 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 		return nil, err
 	}
 	c := &candidate{kernel: k}
-	if why := c.check(d.Info().Limits.MaxWorkgroupMemory); why != "" {
+	if why := c.check(d.Info()); why != "" {
 		return nil, d.fail(op, fault.ErrCompile, labelled(k, why))
 	}
 	if d.lib.Unzeroed {
@@ -101,8 +101,14 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 }
 
 // check says why the library must not get the kernel, over which it would end the process, and rewrites one over which it need not.
-func (c *candidate) check(workgroup uint32) string {
-	k := c.kernel
+func (c *candidate) check(info driver.AdapterInfo) string {
+	k, workgroup, effort := c.kernel, info.Limits.MaxWorkgroupMemory, int64(wgsl.Effort)
+	switch {
+	case k.Bounded: // the library's own, or one that somebody knows well
+		effort = wgsl.Unlimited
+	case info.Kind != driver.KindCPU: // software adapters put each function into its callers
+		effort *= 16
+	}
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		return "an entry point that is not UTF-8, or with a zero byte"
 	}
@@ -115,7 +121,7 @@ func (c *candidate) check(workgroup uint32) string {
 	}
 	whole, why := s.Pointers()
 	if whole == nil || why != "" {
-		return cmp.Or(why, s.Excess(k.Entry, workgroup))
+		return cmp.Or(why, s.Excess(k.Entry, workgroup, effort))
 	}
 	if s, err = wgsl.Tokenize(whole.Text); err != nil {
 		return err.Error()
@@ -123,7 +129,7 @@ func (c *candidate) check(workgroup uint32) string {
 	rewritten := *k
 	rewritten.Source = whole.Text
 	c.whole, c.kernel = whole, &rewritten
-	return whole.Report(s.Excess(k.Entry, workgroup))
+	return whole.Report(s.Excess(k.Entry, workgroup, effort))
 }
 
 // zero has the kernel begin with zeros in the workgroup's memory.
