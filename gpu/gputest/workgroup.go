@@ -12,15 +12,15 @@ var workgroupCases = []testCase{{"WorkgroupZeros", workgroupZeros}}
 
 // dirty leaves numbers in a workgroup's memory.
 const dirty = `
-var<workgroup> left: array<u32, 4096>;
+var<workgroup> left: array<u32, 1024>;
 @group(0) @binding(0) var<storage, read_write> v: array<u32>;
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) i: u32) {
-	for (var n = i; n < 4096u; n = n + 64u) {
+	for (var n = i; n < 1024u; n = n + 64u) {
 		left[n] = 77u + v[0];
 	}
 	workgroupBarrier();
-	v[1] = left[4095u - i];
+	v[1] = left[1023u - i];
 }
 `
 
@@ -29,7 +29,7 @@ const clean = `
 struct Inner { count: atomic<u32>, few: array<atomic<i32>, 5>, plain: vec3<f32> }
 alias Row = array<u32, W>;
 const W = 32u;
-const N = 512u;
+const N = 256u;
 var<workgroup> one: u32;
 var<workgroup> four: vec4<f32>;
 var<workgroup> counter: atomic<u32>;
