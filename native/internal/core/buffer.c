@@ -30,13 +30,22 @@ void core_buffer_new(core_device *d, uint32_t id, uint64_t size, bool mappable, 
 
 static bool mappable(core_device *d, WGPUBuffer b) { return d->calls->buffer_usage(b) & (CORE_MAP_READ | CORE_MAP_WRITE); }
 
+// core_look fails if a buffer was seen to be destroyed or mapped. It reports whether that is all there is to know.
+bool core_look(core_device *d, WGPUBuffer buffer, core_error *error) {
+	switch (d->calls->buffer_state(d->device, buffer)) {
+	case CORE_BUFFER_FINE: break;
+	case CORE_BUFFER_MAPPED: core_fail(error, CORE_MAPPED, ""); break;
+	case CORE_BUFFER_DESTROYED: core_fail(error, CORE_INVALID, "the buffer is destroyed"); break;
+	case CORE_BUFFER_FOREIGN: core_fail(error, CORE_INVALID, "the buffer is of another device"); break;
+	default: return false;
+	}
+	return true;
+}
+
 // settle makes sure that a buffer from elsewhere is of this device, not destroyed and not mapped. Where this was not seen, some versions of
 // the library say by a copy that is recorded whose the buffer is, and whether it is destroyed; core_probe finds out the rest.
 static void settle(core_device *d, WGPUBuffer b, core_error *error) {
-	if (d->calls->buffer_state(d->device, b) != CORE_BUFFER_UNKNOWN) {
-		core_probe(d, b, error);
-		return;
-	}
+	if (core_look(d, b, error)) return;
 	WGPUBuffer scratch = core_create_buffer(d, 4, CORE_COPY_DST, error);
 	if (!scratch) return;
 	core_error *outer = core_enter(d, error);
@@ -203,11 +212,5 @@ static void provoke(core_device *d, WGPUBuffer buffer, core_error *error) {
 
 // core_probe fails if somebody else has destroyed or mapped a buffer.
 void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
-	switch (d->calls->buffer_state(d->device, buffer)) {
-	case CORE_BUFFER_FINE: break;
-	case CORE_BUFFER_MAPPED: core_fail(error, CORE_MAPPED, ""); break;
-	case CORE_BUFFER_DESTROYED: core_fail(error, CORE_INVALID, "the buffer is destroyed"); break;
-	case CORE_BUFFER_FOREIGN: core_fail(error, CORE_INVALID, "the buffer is of another device"); break;
-	default: provoke(d, buffer, error);
-	}
+	if (!core_look(d, buffer, error)) provoke(d, buffer, error);
 }
