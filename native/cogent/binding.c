@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIVE_ADD wgpuBufferReference
+#define LIVE_ADD_DEVICE wgpuDeviceReference
+#define LIVE_ADD_BUFFER wgpuBufferReference
 #include "../internal/core/live.h"
 
 static uint32_t error_type(uint32_t type) {
@@ -265,7 +266,7 @@ core_calls const sublet_cogent_calls = {
 	.mapped_range = mapped_range,
 	.unmap = wgpuBufferUnmap,
 	.take_buffer = take_buffer,
-	.still_mapped = still_mapped,
+	.buffer_state = buffer_state,
 	.create_group_layout = create_group_layout,
 	.create_pipeline_layout = create_pipeline_layout,
 	.create_group = create_group,

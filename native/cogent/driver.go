@@ -6,6 +6,7 @@ package cogent
 
 // #cgo linux windows CFLAGS: -DLIVE
 // #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferReference -Wl,--wrap=wgpuBufferRelease -Wl,--wrap=wgpuBufferUnmap
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuBufferDestroy -Wl,--wrap=wgpuDeviceReference -Wl,--wrap=wgpuDeviceRelease
 // #include "../internal/core/binding.h"
 // extern core_calls const sublet_cogent_calls;
 import "C"

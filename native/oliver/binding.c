@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIVE_ADD wgpuBufferAddRef
+#define LIVE_ADD_DEVICE wgpuDeviceAddRef
+#define LIVE_ADD_BUFFER wgpuBufferAddRef
 #include "../internal/core/live.h"
 
 static uint32_t error_type(uint32_t type) {
@@ -322,7 +323,7 @@ core_calls const sublet_oliver_calls = {
 	.mapped_range = mapped_range,
 	.unmap = wgpuBufferUnmap,
 	.take_buffer = take_buffer,
-	.still_mapped = still_mapped,
+	.buffer_state = buffer_state,
 	.create_group_layout = create_group_layout,
 	.create_pipeline_layout = create_pipeline_layout,
 	.create_group = create_group,

@@ -6,6 +6,7 @@ package oliver
 
 // #cgo linux windows CFLAGS: -DLIVE
 // #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferAddRef -Wl,--wrap=wgpuBufferRelease -Wl,--wrap=wgpuBufferUnmap
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuBufferDestroy -Wl,--wrap=wgpuDeviceAddRef -Wl,--wrap=wgpuDeviceRelease
 // #include "../internal/core/binding.h"
 // extern core_calls const sublet_oliver_calls;
 import "C"

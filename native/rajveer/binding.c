@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIVE_ADD wgpuBufferReference
+#define LIVE_ADD_DEVICE wgpuDeviceReference
+#define LIVE_ADD_BUFFER wgpuBufferReference
 #include "live.h"
 
 static uint32_t error_type(uint32_t type) {
@@ -252,7 +253,7 @@ core_calls const sublet_rajveer_calls = {
 	.mapped_range = mapped_range,
 	.unmap = wgpuBufferUnmap,
 	.take_buffer = take_buffer,
-	.still_mapped = still_mapped,
+	.buffer_state = buffer_state,
 	.check_buffer = check_buffer,
 	.create_group_layout = create_group_layout,
 	.create_pipeline_layout = create_pipeline_layout,

@@ -48,6 +48,14 @@ enum { // usages of buffers, as in webgpu.h
 	CORE_RESOLVE = 0x200,
 };
 
+enum { // states of a buffer
+	CORE_BUFFER_UNKNOWN, // not seen; or this device's and not destroyed, but perhaps mapped
+	CORE_BUFFER_FINE,
+	CORE_BUFFER_MAPPED, // from its creation on
+	CORE_BUFFER_DESTROYED,
+	CORE_BUFFER_FOREIGN, // another device's, of one that is gone, or no buffer
+};
+
 enum { // features, the bits of driver.Features
 	CORE_MAPPABLE = 1, CORE_HALF = 2, CORE_DOUBLE = 4, CORE_SUBGROUPS = 8, CORE_WGSL = 16, CORE_TIMESTAMPS = 32,
 };
@@ -132,9 +140,9 @@ typedef struct {
 	void *(*mapped_range)(WGPUBuffer, uint64_t offset, uint64_t size);
 	void (*unmap)(WGPUBuffer);
 	// take_buffer takes a reference, or returns false if the last one was released. Where releases cannot be seen it takes the buffer
-	// for alive. still_mapped tells whether a buffer is mapped since its creation, or -1 where that cannot be seen.
+	// for alive. buffer_state tells what can be seen of a buffer that the device may have, without an error.
 	bool (*take_buffer)(WGPUBuffer);
-	int (*still_mapped)(WGPUBuffer);
+	uint32_t (*buffer_state)(WGPUDevice, WGPUBuffer);
 	// check_buffer makes an error if a buffer is destroyed. It is NULL where unmap says so.
 	void (*check_buffer)(WGPUDevice, WGPUBuffer);
 

@@ -30,9 +30,22 @@ void core_buffer_new(core_device *d, uint32_t id, uint64_t size, bool mappable, 
 
 static bool mappable(core_device *d, WGPUBuffer b) { return d->calls->buffer_usage(b) & (CORE_MAP_READ | CORE_MAP_WRITE); }
 
-// settle makes sure that a buffer from elsewhere is of this device, not destroyed and not mapped. There is no call to ask. Some versions of
+// core_look fails if a buffer was seen to be destroyed or mapped. It reports whether that is all there is to know.
+bool core_look(core_device *d, WGPUBuffer buffer, core_error *error) {
+	switch (d->calls->buffer_state(d->device, buffer)) {
+	case CORE_BUFFER_FINE: break;
+	case CORE_BUFFER_MAPPED: core_fail(error, CORE_MAPPED, ""); break;
+	case CORE_BUFFER_DESTROYED: core_fail(error, CORE_INVALID, "the buffer is destroyed"); break;
+	case CORE_BUFFER_FOREIGN: core_fail(error, CORE_INVALID, "the buffer is of another device"); break;
+	default: return false;
+	}
+	return true;
+}
+
+// settle makes sure that a buffer from elsewhere is of this device, not destroyed and not mapped. Where this was not seen, some versions of
 // the library say by a copy that is recorded whose the buffer is, and whether it is destroyed; core_probe finds out the rest.
 static void settle(core_device *d, WGPUBuffer b, core_error *error) {
+	if (core_look(d, b, error)) return;
 	WGPUBuffer scratch = core_create_buffer(d, 4, CORE_COPY_DST, error);
 	if (!scratch) return;
 	core_error *outer = core_enter(d, error);
@@ -41,12 +54,7 @@ static void settle(core_device *d, WGPUBuffer b, core_error *error) {
 	d->calls->drop_encoder(encoder);
 	core_leave(d, error, outer);
 	d->calls->drop_buffer(scratch);
-	if (error->type) return;
-
-	if (!mappable(d, b) && d->calls->still_mapped(b) > 0)
-		core_fail(error, CORE_MAPPED, "");
-	else
-		core_probe(d, b, error);
+	if (!error->type) core_probe(d, b, error);
 }
 
 // core_buffer_import takes a reference to a buffer of this device.
@@ -60,7 +68,11 @@ void core_buffer_import(core_device *d, uint32_t id, WGPUBuffer buffer, core_err
 
 // core_buffer_destroy destroys a buffer of somebody else's.
 void core_buffer_destroy(core_device *d, WGPUBuffer buffer, core_error *error) {
-	core_unmap(d, buffer);
+	core_error state = {0};
+	core_probe(d, buffer, &state);
+	free(state.message);
+	if (state.type == CORE_INVALID) return; // destroyed
+	if (state.type == CORE_MAPPED) core_unmap(d, buffer);
 	core_error *outer = core_enter(d, error);
 	d->calls->destroy_buffer(buffer);
 	core_leave(d, error, outer);
@@ -162,16 +174,17 @@ static bool destroyed(char const *message) {
 	return message && (strstr(message, " label has been destroyed\n") || strstr(message, "Buffer is destroyed\n"));
 }
 
-// core_probe fails if somebody else has destroyed or mapped a buffer. One that can be mapped is asked for a mapping of nothing, which is taken
+// provoke is core_probe where nothing was seen. A buffer that can be mapped is asked for a mapping of nothing, which is taken
 // back: this fails if it is destroyed, or if a mapping is held or asked for, and changes nothing then. Any other buffer is unmapped: this fails
 // if it is destroyed, and also if it is not mapped. If it was mapped, which is from its creation on, it is not any more.
-void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
+static void provoke(core_device *d, WGPUBuffer buffer, core_error *error) {
 	core_error found = {0};
-	bool ask = mappable(d, buffer);
+	bool ask = mappable(d, buffer), failed = false;
 	if (ask) {
 		core_signal *s = core_map(d, buffer, !(d->calls->buffer_usage(buffer) & CORE_MAP_READ), 0, 0, &found);
 		if (s) {
-			core_unmap(d, buffer);
+			failed = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == CORE_RAISED && !s->ok; // and another thread's scope took the error
+			if (!failed) core_unmap(d, buffer);
 			core_signal_free(s);
 		}
 	} else {
@@ -189,10 +202,15 @@ void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
 		core_fail(error, CORE_INVALID, "the buffer is destroyed");
 	else if (found.type == CORE_LOST || found.type == CORE_MEMORY)
 		core_fail(error, found.type, found.message ? found.message : "");
-	else if (ask && found.type)
+	else if (ask && (found.type || failed))
 		core_fail(error, CORE_MAPPED, "");
 	else if (!ask && !found.type)
 		core_fail(error, CORE_MAPPED, "it was mapped at its creation and is now unmapped");
 	free(found.message);
 	free(spoilt.message);
+}
+
+// core_probe fails if somebody else has destroyed or mapped a buffer.
+void core_probe(core_device *d, WGPUBuffer buffer, core_error *error) {
+	if (!core_look(d, buffer, error)) provoke(d, buffer, error);
 }

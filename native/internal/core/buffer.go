@@ -53,8 +53,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	return nil
 }
 
-// ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
-// is refused but unmapped by the attempt: the library offers no other way to find out. What is known goes by wgpu-native's object,
+// ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. What is known goes by wgpu-native's object,
 // which several *wgpu.Buffer may name.
 func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.BufferID, size uint64, err error) {
 	const op = "ImportBuffer"
@@ -116,6 +115,9 @@ func (d *device) borrow(op string, handle any, use func(C.WGPUBuffer) error) err
 		return d.fail(op, fault.ErrClosed, "the buffer was released")
 	}
 	defer C.core_drop_buffer(d.lib.calls, ref)
+	if bool(C.core_foreign(d.lib.calls, C.core_handle(d.c), ref)) {
+		return d.fail(op, fault.ErrForeign)
+	}
 	return use(ref)
 }
 
@@ -184,7 +186,7 @@ func Raw(handle any) (ref unsafe.Pointer, release func()) {
 }
 
 // FromRaw makes a handle, a *wgpu.Buffer, of a WGPUBuffer of the device, a *wgpu.Device. It is borrowed: the reference stays the
-// caller's. It is nil if there is no such device or buffer.
+// caller's. It is nil if there is no such device or, on Linux and Windows, no such buffer of it.
 func FromRaw(device any, ref unsafe.Pointer) any {
 	var of unsafe.Pointer
 	b := bindingOf(func(b *Binding) bool {
@@ -192,7 +194,7 @@ func FromRaw(device any, ref unsafe.Pointer) any {
 		of = r
 		return ok
 	})
-	if b == nil || of == nil || ref == nil {
+	if b == nil || of == nil || ref == nil || bool(C.core_foreign((*C.core_calls)(b.Calls), C.WGPUDevice(of), C.WGPUBuffer(ref))) {
 		return nil
 	}
 	return b.NewBuffer(of, ref)

@@ -43,6 +43,7 @@ void core_describe(core_calls const *calls, WGPUAdapter adapter, core_adapter *a
 void core_drop_instance(core_calls const *calls, WGPUInstance instance);
 void core_drop_adapter(core_calls const *calls, WGPUAdapter adapter);
 bool core_share_buffer(core_calls const *calls, WGPUBuffer buffer);
+bool core_foreign(core_calls const *calls, WGPUDevice device, WGPUBuffer buffer);
 void core_drop_buffer(core_calls const *calls, WGPUBuffer buffer);
 
 core_device *core_open(core_calls const *calls, WGPUAdapter adapter, bool software, core_error *error);

@@ -18,6 +18,11 @@ void core_drop_adapter(core_calls const *calls, WGPUAdapter adapter) { calls->dr
 
 bool core_share_buffer(core_calls const *calls, WGPUBuffer buffer) { return calls->take_buffer(buffer); }
 
+// core_foreign reports whether a buffer is known not to be of the device, or not to be one.
+bool core_foreign(core_calls const *calls, WGPUDevice device, WGPUBuffer buffer) {
+	return calls->buffer_state(device, buffer) == CORE_BUFFER_FOREIGN;
+}
+
 void core_drop_buffer(core_calls const *calls, WGPUBuffer buffer) { calls->drop_buffer(buffer); }
 
 // new_device takes over the reference to the device, also when it fails.

@@ -133,6 +133,7 @@ void core_layout_free(core_device *d, core_layout *l);
 
 // buffer.c
 WGPUBuffer core_create_buffer(core_device *d, uint64_t size, uint32_t usage, core_error *error);
+bool core_look(core_device *d, WGPUBuffer buffer, core_error *error);
 void core_probe(core_device *d, WGPUBuffer buffer, core_error *error);
 
 // submit.c

@@ -47,11 +47,13 @@ static void begin_pass(core_device *d) {
 	d->kernel = d->set = 0;
 }
 
-// use notes that the segment uses a buffer.
+// use notes that the segment uses a buffer. What is already seen to be spoilt is not recorded: that would be an error, which the binding
+// might take for its own.
 static WGPUBuffer use(core_device *d, uint32_t id, core_error *error) {
 	core_buffer *b = &d->buffers[id];
 	if (b->stamp == d->serial) return b->ref;
 	b->stamp = d->serial;
+	if (b->watched) core_look(d, b->ref, error);
 	if (b->watched && core_grow((void **)&d->watched, &d->capwatched, d->nwatched, sizeof *d->watched, error))
 		d->watched[d->nwatched++] = b->ref;
 	return b->ref;
@@ -72,6 +74,7 @@ static void write(core_device *d, WGPUBuffer b, uint64_t offset, char const *byt
 static void op_write(core_device *d, uint32_t const *w, core_data const *data, core_error *error) {
 	core_buffer *b = &d->buffers[w[0]];
 	if (d->encoder && b->stamp == d->serial) end_segment(d, error);
+	if (b->watched) core_look(d, b->ref, error);
 	if (error->type || !data[w[3]].size) return;
 	char const *bytes = (char const *)data[w[3]].bytes;
 	uint64_t size = data[w[3]].size, rest = size % 4, offset = u64(w + 1);
@@ -89,6 +92,7 @@ static void op_copy(core_device *d, uint32_t const *w, core_error *error) {
 	end_pass(d);
 	begin_segment(d);
 	WGPUBuffer dst = use(d, w[0], error), src = use(d, w[3], error);
+	if (error->type) return;
 	d->calls->copy(d->encoder, src, u64(w + 4), dst, u64(w + 1), size);
 }
 
@@ -97,7 +101,8 @@ static void op_clear(core_device *d, uint32_t const *w, core_error *error) {
 	if (!size) return; // to clear nothing is fatal
 	end_pass(d);
 	begin_segment(d);
-	d->calls->clear(d->encoder, use(d, w[0], error), u64(w + 1), size);
+	WGPUBuffer b = use(d, w[0], error);
+	if (!error->type) d->calls->clear(d->encoder, b, u64(w + 1), size);
 }
 
 void core_set_free(core_device *d, core_set *s) {
@@ -113,8 +118,11 @@ static void make_group(core_device *d, core_set *s, core_error *error) {
 
 	for (; n < s->layout->storage; n++) {
 		core_entry *e = &s->entries[n];
-		entries[n] = (core_bound){s->layout->slots[n], d->buffers[e->buffer].ref, e->offset, e->size};
+		core_buffer *b = &d->buffers[e->buffer];
+		if (b->watched) core_look(d, b->ref, error);
+		entries[n] = (core_bound){s->layout->slots[n], b->ref, e->offset, e->size};
 	}
+	if (error->type) return;
 	if (s->layout->params) entries[n++] = (core_bound){s->layout->params_slot, d->params, 0, CORE_WINDOW};
 	WGPUBindGroup group = d->calls->create_group(d->device, s->layout->group, n, entries);
 	core_check(d, error);
@@ -175,6 +183,7 @@ static void op_dispatch(core_device *d, uint32_t const *w, core_error *error) {
 	if (s->stamp != d->serial) {
 		s->stamp = d->serial;
 		for (uint32_t i = 0; i < s->layout->storage; i++) use(d, s->entries[i].buffer, error);
+		if (error->type) return;
 	}
 	core_kernel *k = &d->kernels[w[0]];
 	if (d->kernel != w[0]) {
@@ -205,9 +214,11 @@ static void op_timestamp(core_device *d, uint32_t const *w, core_error *error) {
 	end_pass(d);
 	begin_segment(d);
 	uint32_t i = d->ntimes++;
+	WGPUBuffer b = use(d, w[0], error);
+	if (error->type) return;
 	d->calls->timestamp(d->encoder, d->clock, i);
 	d->calls->resolve(d->encoder, d->clock, i, 1, d->times, i * CORE_RESOLVED);
-	d->calls->copy(d->encoder, d->times, i * CORE_RESOLVED, use(d, w[0], error), u64(w + 1), 8);
+	d->calls->copy(d->encoder, d->times, i * CORE_RESOLVED, b, u64(w + 1), 8);
 }
 
 // grow_params makes room for n bytes of parameter blocks. A kernel sees a window of fixed size from its block on, so the

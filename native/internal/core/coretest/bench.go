@@ -113,6 +113,8 @@ var cases = []testCase{
 	{"ReimportedBuffers", testReimportedBuffers},
 	{"Released", testReleased},
 	{"BuffersOthersSpoil", testBuffersOthersSpoil},
+	{"BindingBeside", testBindingBeside},
+	{"ForeignRaw", testForeignRaw},
 	{"RefusedTransfers", testRefusedTransfers},
 	{"RefusedMappings", testRefusedMappings},
 	{"RefusedContexts", testRefusedContexts},
