@@ -3,6 +3,7 @@
 package wgsl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,7 +40,7 @@ type variable struct {
 	pointer       bool   // it is a parameter and a pointer
 	path          *path  // what a let points to
 	space, access string // of memory, or of that pointed to
-	typ           string // likewise, in normal form; "" if it is not known
+	typ           string // likewise; "" if it is not known
 	rename        string
 }
 
@@ -180,8 +181,8 @@ func (m *Types) pointer(i, depth int) bool {
 }
 
 func (p *pointers) lookup(name string) *variable {
-	for i := len(p.scopes) - 1; i >= 0; i-- {
-		if v := p.scopes[i].names[name]; v != nil {
+	for _, scope := range slices.Backward(p.scopes) {
+		if v := scope.names[name]; v != nil {
 			return v
 		}
 	}
@@ -305,7 +306,7 @@ func (p *pointers) arguments(close int, c *call) {
 		if !to.needsCopy() {
 			continue
 		}
-		if to.typ == "" || to.typ != v.typ || to.root.space != v.space || to.root.access != v.access {
+		if to.typ == "" || p.normal(to.typ) != p.normal(v.typ) || to.root.space != v.space || to.root.access != v.access {
 			p.refuse(from, "this pointer to a part of a variable is not of the parameter's type, or the type of the variable is not plain from its declaration")
 			return
 		}

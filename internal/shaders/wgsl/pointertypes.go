@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// typeText writes the type that begins at a token in normal form, in which types that are the same read the same, and returns what
-// follows it. What is not understood is "".
+// typeText writes the type that begins at a token, and returns what follows it: in normal form but for aliases, because to naga a
+// pointer to an array is none to an alias of it. What is not understood is "".
 func (p *pointers) typeText(i, depth int) (text string, end int) {
 	name := p.At(i)
 	if !p.IsWord(i) || depth > maxNested || p.refs[i] != nil {
@@ -17,7 +17,8 @@ func (p *pointers) typeText(i, depth int) (text string, end int) {
 	if d := p.decls[name]; d != nil {
 		if d.keyword == "alias" {
 			text, _ = p.typeText(d.name+2, depth+1)
-		} else if d.keyword == "struct" {
+		}
+		if d.keyword == "struct" || text != "" {
 			text = name
 		}
 		return text, i + 1
@@ -64,18 +65,39 @@ func plainType(name string) string {
 	return ""
 }
 
+// normal writes a type that is understood in the form in which types that are the same read the same.
+func (p *pointers) normal(typ string) string {
+	typ = p.unaliased(typ)
+	of := inside(typ)
+	if of == "" {
+		return typ
+	}
+	head, rest, _ := strings.Cut(typ, "<")
+	return head + "<" + p.normal(of) + rest[len(of):]
+}
+
+// unaliased returns what an alias stands for. Inside of it there may be others.
+func (p *pointers) unaliased(typ string) string {
+	for d := p.decls[typ]; d != nil && d.keyword == "alias"; d = p.decls[typ] {
+		typ, _ = p.typeText(d.name+2, 0)
+	}
+	return typ
+}
+
 // inside returns what stands between the brackets of a type in normal form, up to a comma.
 func inside(typ string) string {
 	_, list, _ := strings.Cut(strings.TrimSuffix(typ, ">"), "<")
 	depth := 0
 	for i, c := range list {
-		switch {
-		case c == '<':
+		switch c {
+		case '<':
 			depth++
-		case c == '>':
+		case '>':
 			depth--
-		case c == ',' && depth == 0:
-			return list[:i]
+		case ',':
+			if depth == 0 {
+				return list[:i]
+			}
 		}
 	}
 	return list
@@ -83,6 +105,7 @@ func inside(typ string) string {
 
 // element is the type of an element of an array or a column of a matrix. A component of a vector has no address.
 func (p *pointers) element(typ string) string {
+	typ = p.unaliased(typ)
 	_, rows, isMatrix := strings.Cut(typ, "x")
 	switch {
 	case strings.HasPrefix(typ, "array<"):
@@ -95,7 +118,7 @@ func (p *pointers) element(typ string) string {
 
 // member is the type of a member of a struct.
 func (p *pointers) member(typ, name string) string {
-	d := p.decls[typ]
+	d := p.decls[p.unaliased(typ)]
 	if d == nil || d.keyword != "struct" || p.Char(d.name+1) != '{' {
 		return ""
 	}

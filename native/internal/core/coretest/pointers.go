@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,6 +93,25 @@ var pointerPrograms = []legalText{
 		[]uint32{3, 3, 2},
 		true,
 	},
+	{
+		"of an alias", "alias A = array<u32, 3>; struct H { a: A, b: array<A, 2> } alias G = H; fn put(p: ptr<function, u32>) { *p += 2u; } " +
+			"fn on(p: ptr<function, A>, i: i32) { let n = 3; put(&(*p)[2]); put(&(*p)[n - i]); } fn deep(p: ptr<function, G>) { on(&(*p).a, 1); on(&(*p).b[1], 2); }",
+		"var t: A; on(&t, 1); y[0] = t[2]; var u: G; deep(&u); y[1] = u.a[2]; y[2] = u.b[1][1]; var v = A(1u, 2u, 3u); put(&v[1]); y[3] = v[1];",
+		[]uint32{4, 4, 2, 4},
+		false,
+	},
+	{
+		"of an alias and of what it stands for", "alias A = array<u32, 3>; fn put(p: ptr<function, u32>) { *p += 2u; } fn all_of(p: ptr<function, array<u32, 3>>) { put(&(*p)[0]); } fn on(p: ptr<function, A>) { put(&(*p)[1]); }",
+		"var t: A; var u: array<u32, 3>; on(&t); all_of(&u); put(&t[1]); put(&u[0]); y[0] = t[1]; y[1] = u[0]; var v: array<A, 2>; var w: array<array<u32, 3>, 2>; all_of(&v[1]); on(&w[1]); y[2] = v[1][0]; y[3] = w[1][1];",
+		[]uint32{4, 4, 2, 2},
+		false,
+	},
+	{
+		"members of aliases", "alias A = array<u32, 3>; fn put(p: ptr<function, u32>) { *p += 2u; } fn on(p: ptr<function, A>) { put(&p[2]); const N = 3; put(&p[N - 1]); }",
+		"var t: A; on(&t); y[0] = t[2];",
+		[]uint32{4},
+		true,
+	},
 	{"an inferred constant index", "", "var t: S; const i = 1; assign(&t.b[i + 1], 3.0); y[0] = u32(t.b[2]);", []uint32{3}, true},
 
 	{"a component", "", "var v = vec4<f32>(); assign(&v.x, 1.0);", nil, false},
@@ -142,7 +162,7 @@ func fatalPrograms() []legalText {
 	for _, statement := range []string{"let a# = 1u;", "y[0]+=1u;", "if (y[0] == 5u) { return; }", "for (var i = 0u; i < 2u; i++) { y[0] = i; }", "workgroupBarrier();", "_ = f(y[0]);"} {
 		var b strings.Builder
 		for i := range 60000 {
-			b.WriteString(strings.ReplaceAll(statement, "#", fmt.Sprint(i)) + "\n")
+			b.WriteString(strings.ReplaceAll(statement, "#", strconv.Itoa(i)) + "\n")
 		}
 		l := legalText{"60,000 times " + statement, "fn f(x: u32) -> u32 { return x; }", b.String(), nil, false}
 		if strings.HasPrefix(statement, "let") {
