@@ -106,13 +106,16 @@ func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
 // destroy releases a buffer for good, and unbinds what names it.
 func (d *Device) destroy(m *memory) {
-	delete(d.memories, m.id)
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)
 		}
 	}
 	d.afterBatch(func() {
+		if m.shares > 0 || d.memories[m.id] != m { // it was imported again meanwhile
+			return
+		}
+		delete(d.memories, m.id)
 		d.drv.FreeBuffer(m.id)
 		d.buffers.give(uint32(m.id))
 	})

@@ -36,10 +36,11 @@ type memory struct {
 	id       driver.BufferID
 	size     uint64
 	mappable bool
-	imported int    // the Buffers of an imported one; 0 for the library's own
+	imported bool
+	shares   int    // the Buffers of an imported one
 	epoch    uint64 // the last batch that used it
 
-	reading   int         // calls that wait for what it has, and may have to ask for it again
+	reading   int         // calls that wait for what it has, and may have to ask for it again, or map it
 	left      bool        // its Buffer was closed meanwhile
 	missing   atomic.Bool // there is nothing behind it; written under the lock
 	wrote     uint64      // the last batch that wrote it
@@ -161,10 +162,12 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	}
 	m := d.memories[known]
 	if m == nil {
-		m = &memory{id: known, size: size}
+		m = &memory{id: known, size: size, imported: true}
 		d.memories[known] = m
+	} else if m.shares == 0 { // it was closed, and waits for a batch to be freed
+		m.wrote, m.failed = 0, nil
 	}
-	m.imported++
+	m.shares++
 	return d.newHandle(m), nil
 }
 
@@ -197,7 +200,7 @@ func (d *Device) lockFor(op string, handle any) error {
 // Identity returns a number that the Buffers of one imported buffer have in common and no others of the device have, or
 // 0 for a buffer of the library's own. Kernels must not bind a buffer for writing beside another of the same identity.
 func (b *Buffer) Identity() uint32 {
-	if b == nil || b.mem == nil || b.mem.imported == 0 {
+	if b == nil || b.mem == nil || !b.mem.imported {
 		return 0
 	}
 	return uint32(b.mem.id)
@@ -310,7 +313,7 @@ func (b *Buffer) Close() error {
 		return nil
 	}
 	d.stats.Buffers--
-	if m.imported > 0 {
+	if m.imported {
 		d.mu.Unlock()
 		return b.closeImport()
 	}
@@ -338,7 +341,7 @@ func (b *Buffer) closeImport() error {
 	d, m := b.dev, b.mem
 	err := d.flush(context.Background())
 	d.mu.Lock()
-	if m.imported--; m.imported > 0 || d.closed || b.stale() {
+	if m.shares--; m.shares > 0 || d.closed || b.stale() {
 		d.mu.Unlock()
 		return named("Close", err)
 	}

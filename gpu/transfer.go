@@ -196,13 +196,7 @@ func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) 
 	d, m, q := b.dev, b.mem, b.dev.queue
 	m.reading++
 	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		if m.reading--; m.left && m.reading == 0 && d.queue == q && !d.closed {
-			d.recycle(m)
-		}
-		_ = d.unlock() // the caller gets the error of the wait
-	}()
+	defer d.letGo(m, q)
 	before, err := b.left(ctx, op, q)
 	for again, late := true, true; late && err == nil; {
 		err = wait(q.drv)
@@ -220,6 +214,15 @@ func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) 
 	return d.outcome(op, q.drv, err)
 }
 
+// letGo ends a call that had the memory stay.
+func (d *Device) letGo(m *memory, q *queue) {
+	d.mu.Lock()
+	if m.reading--; m.left && m.reading == 0 && d.queue == q && !d.closed {
+		d.recycle(m)
+	}
+	_ = d.unlock() // the error of a batch is told to who waits for that
+}
+
 // left returns the number of the queue's next batch, once what was queued has left.
 func (b *Buffer) left(ctx context.Context, op string, q *queue) (before uint64, err error) {
 	if err = fault.Ended(ctx, "gpu: "+op); err != nil {
@@ -235,13 +238,16 @@ func (b *Buffer) left(ctx context.Context, op string, q *queue) (before uint64, 
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
 // takes them back. It needs a buffer of [Device.NewMappable]. On devices that take memory when it is first used, only that
-// of the range is taken. The slice is dead afterwards.
+// of the range is taken. The slice is dead afterwards, and not before, even if access closes the buffer or the device: the latter makes
+// Map return ErrClosed.
 func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
 	const op = "Map"
 	if err := b.lock(op); err != nil {
 		return err
 	}
 	m := b.mem
+	m.reading++
+	defer b.dev.letGo(m, b.dev.queue)
 	b.dev.mu.Unlock()
 	switch {
 	case !m.mappable:

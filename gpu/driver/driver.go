@@ -90,7 +90,7 @@ type Device interface {
 
 	// Map waits for everything submitted so far and lets the CPU at size bytes of a mappable buffer from offset on, not
 	// none and multiples of 4 and 8. The slice is the buffer's own memory and is dead after Unmap. While any of it is
-	// mapped, a list that names the buffer is ErrMapped, and so is another Map.
+	// mapped, a list that names the buffer is ErrMapped, and so is another Map. The memory stays until Unmap even if the device is closed.
 	Map(ctx context.Context, id BufferID, offset, size uint64) ([]byte, error)
 	Unmap(id BufferID) error
 

@@ -157,9 +157,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		return
 	}
 	d.DropBuffer(id)
-	if b.claim != nil {
-		C.core_unmap(d.c, b.ref)
-	}
+	d.unclaim(b)
 	C.core_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
 	d.memory.live -= b.size
 	delete(d.buffers, id)

@@ -185,6 +185,7 @@ type claim struct {
 	buf          *buffer
 	offset, size uint64
 	mapped       bool // or asked for
+	lent         bool // Map has returned the memory
 }
 
 // Map maps for reading and then for writing. The library knows only either; the first makes the memory show what kernels
@@ -223,8 +224,7 @@ func (d *device) disclaim(c *claim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.buffers[c.id] == c.buf && c.buf.claim == c {
-		c.buf.claim = nil
-		C.core_unmap(d.c, c.buf.ref)
+		d.unclaim(c.buf)
 		_ = d.Objects.Unmap(c.id) // it was mapped: the claim says so
 	}
 }
@@ -246,6 +246,8 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 		return nil, err
 	}
 	defer d.mu.Unlock()
+	c.lent = true
+	d.users.Add(1) // until unclaim
 	p := C.core_mapped(d.c, c.buf.ref, C.uint64_t(c.offset), C.uint64_t(c.size))
 	return unsafe.Slice((*byte)(p), c.size), nil
 }
@@ -314,16 +316,29 @@ func (d *device) lockClaimed(ctx context.Context, op string, c *claim) error {
 	return d.fail(op, fault.ErrClosed, "the buffer was freed or unmapped meanwhile")
 }
 
+// Unmap lets a device that was closed or lost meanwhile go.
 func (d *device) Unmap(id driver.BufferID) error {
-	if err := d.lock("Unmap"); err != nil {
-		return err
-	}
+	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.Objects.Unmap(id); err != nil {
-		return err
+	err := d.alive("Unmap")
+	if err == nil {
+		err = d.Objects.Unmap(id)
 	}
-	b := d.buffers[id]
+	d.unclaim(d.buffers[id])
+	return err
+}
+
+// unclaim ends the mapping of a buffer, if it has one. It is called under the lock.
+func (d *device) unclaim(b *buffer) {
+	if b == nil || b.claim == nil {
+		return
+	}
+	c := b.claim
 	b.claim = nil
-	C.core_unmap(d.c, b.ref)
-	return nil
+	if !d.isLost() {
+		C.core_unmap(d.c, b.ref)
+	}
+	if c.lent {
+		d.users.Add(-1)
+	}
 }

@@ -106,6 +106,7 @@ var cases = []testCase{
 	{"MappedStorage", testMappedStorage},
 	{"MapCancelled", testMapCancelled},
 	{"MapOvertaken", testMapOvertaken},
+	{"MapClosed", testMapClosed},
 	{"RefusedLists", testRefusedLists},
 	{"RefusedKernels", testRefusedKernels},
 	{"CompileMessage", testCompileMessage},

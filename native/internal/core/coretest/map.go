@@ -111,3 +111,33 @@ func testMapOvertaken(t *testing.T, bench *Bench) {
 		})
 	}
 }
+
+// What is mapped stays when the device is closed, which goes when it is unmapped.
+func testMapClosed(t *testing.T, bench *Bench) {
+	const n = 1 << 20
+	for name, before := range map[string]func(core.Inspection){
+		"closed": func(core.Inspection) {}, "lost": func(i core.Inspection) { i.Lose() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := bench.open(t)
+			inside := core.Inspect(d)
+			must(t, d.NewBuffer(1, n, true))
+			b, err := d.Map(t.Context(), 1, 0, n)
+			must(t, err)
+			before(inside)
+			must(t, d.Close())
+			b[0], b[n-1] = 1, 1
+			if users := inside.Users(); users != 1 {
+				t.Errorf("the device has %d users, want 1", users)
+			}
+			for range 2 {
+				if err := d.Unmap(1); !errors.Is(err, fault.ErrClosed) {
+					t.Errorf("got error %v, want %v", err, fault.ErrClosed)
+				}
+				if users := inside.Users(); users != 0 {
+					t.Errorf("unmapped the device has %d users", users)
+				}
+			}
+		})
+	}
+}
