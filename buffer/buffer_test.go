@@ -168,6 +168,32 @@ func TestMap(t *testing.T) {
 	})
 }
 
+// TestCloseDeviceAccessed closes a device while a function has memory of it.
+func TestCloseDeviceAccessed(t *testing.T) {
+	for _, in := range []buffer.Intent{buffer.Reads, buffer.Writes, buffer.Replaces} {
+		onDevices(t, func(t *testing.T, dev *gpu.Device) {
+			const size = 1 << 20 // memory which the system takes back when it is freed
+			b, err := buffer.Map(dev, size)
+			check(t, err)
+			err = b.Access(t.Context(), buffer.Range(0, size), in, func(m []byte) error {
+				if err := dev.Close(); err != nil {
+					t.Error(err)
+				}
+				if in == buffer.Reads {
+					_ = bytes.Clone(m)
+				} else {
+					clear(m)
+				}
+				return nil
+			})
+			if err != nil && !errors.Is(err, gpu.ErrClosed) || err == nil && in != buffer.Reads {
+				t.Errorf("Access with %v: %v, want %v", in, err, gpu.ErrClosed)
+			}
+			check(t, b.Close())
+		})
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		second := func(_ any, err error) error { return err }

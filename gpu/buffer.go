@@ -36,8 +36,8 @@ type memory struct {
 	id       driver.BufferID
 	size     uint64
 	mappable bool
-	imported bool
-	shares   int    // the Buffers of an imported one
+	imported bool   // it is somebody else's
+	shares   int    // the open Buffers of an imported one
 	epoch    uint64 // the last batch that used it
 
 	reading   int         // calls that wait for what it has, and may have to ask for it again, or map it

@@ -56,32 +56,42 @@ func TestImportedAgain(t *testing.T) {
 	})
 }
 
-// TestImportedByMany has goroutines import one buffer over and over, beside one that does work of its own.
+// TestImportedByMany has goroutines import buffers over and over, two of them the same one, beside one that does work of its own.
 func TestImportedByMany(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		must := devtest.Must[*gpu.Buffer](t)
-		theirs, own := must(dev.NewBuffer(64)), must(dev.NewBuffer(64))
-		handle := theirs.Handle()
-		var all sync.WaitGroup
-		for g := range 2 {
-			all.Go(func() {
-				for i := range 100 {
+		one, two, own := must(dev.NewBuffer(64)), must(dev.NewBuffer(64)), must(dev.NewBuffer(64))
+		handles := []any{one.Handle(), one.Handle(), two.Handle()}
+		var importers, others sync.WaitGroup
+		for g, handle := range handles {
+			importers.Go(func() {
+				for i := range 200 {
 					if v, err := throughImport(t, dev, handle, uint64(16*g), byte(i)); err != nil || v != byte(i) {
 						t.Errorf("goroutine %d, import %d: %d, %v", g, i, v, err)
+						return
 					}
 				}
 			})
 		}
-		all.Go(func() {
-			for range 2000 {
+		done := make(chan struct{})
+		others.Go(func() {
+			for open := true; open; {
 				if err := own.Clear(0, 64); err != nil {
 					t.Error(err)
+					return
 				}
 				runtime.Gosched()
+				select {
+				case <-done:
+					open = false
+				default:
+				}
 			}
 		})
-		all.Wait()
-		check(t, errors.Join(own.Close(), theirs.Close()))
+		importers.Wait()
+		close(done)
+		others.Wait()
+		check(t, errors.Join(own.Close(), one.Close(), two.Close()))
 	})
 }
 

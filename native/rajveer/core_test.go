@@ -80,6 +80,7 @@ func bench() coretest.Bench {
 			"MappedStorage": noMapping,
 			"MapCancelled":  noMapping,
 			"MapOvertaken":  noMapping,
+			"MapClosed":     noMapping,
 			"MapTakesPart":  noMapping,
 		},
 	}
