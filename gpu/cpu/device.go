@@ -126,7 +126,12 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (driver.BufferID, 
 func (d *device) DestroyBuffer(handle any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, err := d.imported("DestroyBuffer", handle)
+	b, err := d.imported("DestroyBuffer", handle)
+	for _, o := range d.buffers {
+		if err == nil && !o.imported && unsafe.SliceData(o.bytes) == unsafe.SliceData(b) {
+			return fail("DestroyBuffer", fault.ErrInvalid, "the buffer is Sublet's own")
+		}
+	}
 	return err
 }
 

@@ -54,7 +54,8 @@ type Adapter struct {
 	Open func(ctx context.Context) (Device, error)
 }
 
-// Device executes command lists. See the package comment for order, safety and concurrency.
+// Device executes command lists. See the package comment for order, safety and concurrency. Its methods must not panic: package gpu
+// calls them under locks, which then stay locked.
 type Device interface {
 	// Info is the adapter's, with the limits and features that this device was granted.
 	Info() AdapterInfo
@@ -68,7 +69,7 @@ type Device interface {
 	// two roles, so it has to be known that it is the same. FreeBuffer only forgets it.
 	ImportBuffer(id BufferID, handle any) (known BufferID, size uint64, err error)
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
-	// needs it. No id names it any more.
+	// needs it. No id names it any more. One that NewBuffer made is ErrInvalid, and goes on.
 	DestroyBuffer(handle any) error
 	// FreeBuffer releases a buffer once the work submitted so far no longer needs it.
 	FreeBuffer(id BufferID)

@@ -155,8 +155,9 @@ func bufferHandle(r *rig) {
 	r.want(id, pattern(64, 2))
 	r.dispatch(k, set, groups(64))
 	r.submitRefused("dispatch on the freed import", fault.ErrClosed)
-	r.check(r.dev.DestroyBuffer(handle))
-	r.dev.FreeBuffer(id) // of which nothing is left but the name
+	r.refused("destroying the driver's own", r.dev.DestroyBuffer(handle), fault.ErrInvalid)
+	r.want(id, pattern(64, 2))
+	r.dev.FreeBuffer(id)
 	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
 		if err := r.dev.DestroyBuffer(h); !errors.Is(err, fault.ErrUnsupported) && !errors.Is(err, fault.ErrForeign) {
 			r.Errorf("destroying %v: %v", h, err)

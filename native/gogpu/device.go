@@ -169,6 +169,11 @@ func (d *device) DestroyBuffer(handle any) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, o := range d.buffers {
+		if !o.imported && o.Buffer == b {
+			return fail(op, fault.ErrInvalid, "the buffer is Sublet's own")
+		}
+	}
 	for id, o := range d.buffers {
 		if o.imported && o.Buffer == b {
 			d.DropBuffer(id)

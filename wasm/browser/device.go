@@ -169,7 +169,11 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 
 // DestroyBuffer destroys a GPUBuffer, which unmaps it.
 func (d *device) DestroyBuffer(handle any) error {
-	return d.lockedFor("browser: DestroyBuffer", handle, func(v js.Value) error {
+	const op = "browser: DestroyBuffer"
+	return d.lockedFor(op, handle, func(v js.Value) error {
+		if d.helper.call("owns", v).Bool() {
+			return fault.Fail(op, fault.ErrInvalid, "the buffer is Sublet's own")
+		}
 		v.Call("destroy")
 		return nil
 	})

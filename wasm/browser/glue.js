@@ -283,6 +283,9 @@
     /** @param {number} id */
     buffer(id) { return this.#at(id).gpu; }
 
+    /** Tells whether the session made a buffer. @param {GPUBuffer} gpu */
+    owns(gpu) { return [...this.#owned].some((id) => this.#at(id).gpu === gpu); }
+
     /** @param {number} id */
     freeBuffer(id) {
       if (this.#owned.delete(id)) this.#at(id).gpu.destroy();

@@ -186,6 +186,9 @@ func (m *Types) typeAt(i int) (t Layout, end int) {
 			break
 		}
 		n, next := m.expression(end+1, 0)
+		if v, _ := m.operand(end + 2); n == 0 || m.Char(end+1) == '-' && v >= 0 && m.Char(end+3) == '>' {
+			m.refuse(end+1, "a length that is no positive number")
+		}
 		end = next
 		if n <= 0 || of.Size == unknown {
 			t.Size = unknown

@@ -66,6 +66,11 @@ func TestExcess(t *testing.T) {
 		{"", "let a = array<u32>();", "without a length"},
 		{"alias R = array<u32>; alias Q = R;", "var a = Q(1u);", "without a length"},
 		{"", "let a = array(1u, 2u); let b = array<u32, 2>(1u, 2u);", ""},
+		{"\nvar<private> a: array<u32, 0>;", "", "line 2: a length that is no positive number"},
+		{"var<private> a: array<u32, -1>;", "", "no positive number"},
+		{"const N = 3; alias A = array<u32, -N>;", "", "no positive number"},
+		{"@group(0) @binding(0) var<storage> a: array<vec4<u32>, 4 - 2 * 2>;", "", "no positive number"},
+		{"@group(0) @binding(0) var<storage> a: array<u32, -1 + 4>;", "", ""},
 		// Nonsense.
 		{"alias A = A; struct T { t: T } const c = c; const d = e; const e = d; var<private> x: array<A, c>; var<private> y: array<T, d>;", "", "262144"},
 		{"struct T", "", ""},

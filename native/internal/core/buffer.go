@@ -89,6 +89,11 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 func (d *device) DestroyBuffer(handle any) error {
 	const op = "DestroyBuffer"
 	return d.borrow(op, handle, func(ref C.WGPUBuffer) error {
+		for _, b := range d.buffers {
+			if b.own && b.ref == ref {
+				return d.fail(op, fault.ErrInvalid, "the buffer is Sublet's own")
+			}
+		}
 		var e C.core_error
 		C.core_buffer_destroy(d.c, ref, &e)
 		return d.take(op, &e, fault.ErrInvalid)

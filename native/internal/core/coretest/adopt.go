@@ -188,6 +188,13 @@ func testDestroyBuffer(t *testing.T, bench *Bench) {
 	if err := d.DestroyBuffer(bench.NilBuffer); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("nil: %v", err)
 	}
+	must(t, d.NewBuffer(1, 16, false))
+	if err := d.DestroyBuffer(d.Handle(1)); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("the driver's own: %v", err)
+	}
+	write(t, d, 1, ramp(4, 3))
+	want(t, d, 1, ramp(4, 3))
+	d.FreeBuffer(1)
 	other := bench.open(t)
 	must(t, other.NewBuffer(1, 16, false))
 	if err := d.DestroyBuffer(other.Handle(1)); !errors.Is(err, fault.ErrForeign) {
