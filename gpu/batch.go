@@ -104,15 +104,20 @@ func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 // queued reports whether the batch in progress uses the memory.
 func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
-// destroy releases a buffer for good, and unbinds what names it.
+// destroy releases a buffer for good, unless it is imported again before the batch has left, and unbinds what names it.
 func (d *Device) destroy(m *memory) {
-	delete(d.memories, m.id)
+	m.closings++
+	closing := m.closings
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)
 		}
 	}
 	d.afterBatch(func() {
+		if m.imported > 0 || m.closings != closing {
+			return
+		}
+		delete(d.memories, m.id)
 		d.drv.FreeBuffer(m.id)
 		d.buffers.give(uint32(m.id))
 	})

@@ -37,6 +37,7 @@ type memory struct {
 	size     uint64
 	mappable bool
 	imported int    // the Buffers of an imported one; 0 for the library's own
+	closings int    // how often it was given up; an imported one can come back before it is gone
 	epoch    uint64 // the last batch that used it
 
 	reading   int         // calls that wait for what it has, and may have to ask for it again
@@ -163,6 +164,9 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if m == nil {
 		m = &memory{id: known, size: size}
 		d.memories[known] = m
+	}
+	if m.imported == 0 {
+		m.wrote, m.failed = 0, nil
 	}
 	m.imported++
 	return d.newHandle(m), nil
