@@ -26,17 +26,18 @@
 //
 // wgpu-native aborts on mistakes that it finds at submission. [driver.Objects] keeps all those from it that can be made
 // through the seam. What remains lies with those who use a handle beside the driver: to release one that is only
-// borrowed ([driver.Device.Handle]), or to destroy or map a buffer in one goroutine while
-// another submits a list that names it. A destroyed or mapped buffer is an error of Submit. wgpu-native also aborts when
+// borrowed ([driver.Device.Handle]), to destroy the device (wgpuDeviceDestroy, which bindings do not offer) while a call on it runs, or to
+// destroy or map a buffer in one goroutine while another submits a list that names it. A destroyed or mapped buffer is an error of Submit. wgpu-native also aborts when
 // the platform loses the device while work is submitted or polled; losses it reports otherwise close
 // [driver.Device.Lost].
 //
 // # Handles
 //
-// A buffer that is mapped is not imported: fault.ErrMapped. wgpu-native has no call to ask (wgpuBufferGetMapState is not implemented and
-// ends the process). So one that can be mapped is asked for another mapping, which fails, and of one that was mapped at its creation
-// the calls to create and to unmap it are watched, which linkers can do on Linux and Windows. On macOS the only way to find out is
-// to unmap it.
+// A buffer that is mapped is not imported: fault.ErrMapped. wgpu-native has no call to ask for that or whether it is destroyed
+// (wgpuBufferGetMapState is not implemented and ends the process), and an error that is provoked to find out may end up in an error scope
+// of the program's. So the calls that create, unmap, destroy and release buffers are watched, which linkers can do on Linux and Windows. Only
+// one that can be mapped later is asked for another mapping, which fails if there is one. On macOS errors are provoked, and the only way to
+// find out that a buffer is mapped since its creation is to unmap it.
 //
 // Adopted devices and imported buffers get a reference of their own; the caller may release its own at any time. Handles that
 // the driver gives out are borrowed and must not be released. Callbacks that a user registers with the binding run inside

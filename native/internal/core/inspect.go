@@ -14,4 +14,5 @@ type Inspection struct {
 	SmallChunks func() (rowGap int)           // makes reads use the smallest staging buffers; rows with such a gap are read one by one
 	Listed      func() bool                   // whether the driver keeps a listing for the next device
 	Lose        func()                        // marks the device lost, where the library's callback would
+	Pretend     func(buffer any) any          // makes a handle that says a buffer is this device's
 }

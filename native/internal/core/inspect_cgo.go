@@ -4,6 +4,9 @@
 
 package core
 
+// #include "core.h"
+import "C"
+
 import (
 	"sync/atomic"
 	"unsafe"
@@ -18,10 +21,14 @@ func Inspect(dev driver.Device) Inspection {
 		return Inspection{}
 	}
 	return Inspection{
-		Users:       func() int { return int(d.users.Load()) },
-		Strays:      func() int { return int(atomic.LoadInt32((*int32)(unsafe.Pointer(&d.watch.strays)))) },
-		Lose:        func() { atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1) },
-		Claimed:     d.claimed,
+		Users:   func() int { return int(d.users.Load()) },
+		Strays:  func() int { return int(atomic.LoadInt32((*int32)(unsafe.Pointer(&d.watch.strays)))) },
+		Lose:    func() { atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1) },
+		Claimed: d.claimed,
+		Pretend: func(buffer any) any {
+			ref, _ := d.lib.Buffer(buffer)
+			return d.lib.NewBuffer(unsafe.Pointer(C.core_handle(d.c)), ref)
+		},
 		Staging:     func() uint64 { return d.staging.Bytes },
 		TrimStaging: d.trimStaging,
 		SmallChunks: func() int {

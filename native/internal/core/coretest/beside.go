@@ -103,6 +103,8 @@ func testForeignRaw(t *testing.T, bench *Bench) {
 		}
 	}
 	check("both are open")
+	_, _, err := d.ImportBuffer(3, core.Inspect(d).Pretend(other.Handle(2)))
+	refused(t, d, "import of another device's", err, fault.ErrForeign)
 	must(t, other.Close())
 	check("the other is closed")
 	for range 3 { // these may get the addresses of what is gone
