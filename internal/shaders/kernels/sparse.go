@@ -80,9 +80,9 @@ func scatter(shape []int, storage [][]byte) {
 // as 32 bits do, which float64 holds exactly.
 func addProduct[N fuse.Num](sum float64, bits uint32, y N) float64 {
 	if f, ok := any(y).(float32); ok {
-		return sum + float64(float64(math.Float32frombits(bits))*float64(f)) //nolint:unconvert // keeps Go from fusing
+		return sum + float64(float64(math.Float32frombits(bits))*float64(f))
 	}
-	return float64(N(sum) + N(N(bits)*y))
+	return float64(N(sum) + N(N(bits)*y)) //nolint:unconvert // keeps Go from fusing
 }
 
 // multiplySparse is the reference of [SparseRows].
