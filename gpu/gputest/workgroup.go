@@ -66,7 +66,7 @@ func workgroupZeros(r *rig) {
 	}
 	id := r.filled(1, 0, 0, 0)
 	for _, parameter := range []string{
-		"", "@builtin(local_invocation_index) i: u32", "b: Built", "@builtin(workgroup_id) g: vec3<u32>,",
+		"", "@builtin(local_invocation_index) i: u32", "b: Built", "@builtin(workgroup_id) inner: vec3<u32>,",
 	} {
 		compile := func(source string) driver.KernelID {
 			r.kernels++

@@ -179,13 +179,13 @@ func addRows[N fuse.Num](acc, x, y []N) {
 		y0, y1, y2, y3 := y[:n], y[n:][:n], y[2*n:][:n], y[3*n:][:n]
 		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
 		for j := range acc {
-			acc[j] += N(x0*y0[j]) + N(x1*y1[j]) + N(x2*y2[j]) + N(x3*y3[j])
+			acc[j] += N(x0*y0[j]) + N(x1*y1[j]) + N(x2*y2[j]) + N(x3*y3[j]) //nolint:unconvert // keeps Go from fusing
 		}
 		x, y = x[4:], y[4*n:]
 	}
 	for l, v := range x {
 		for j, w := range y[l*n:][:n] {
-			acc[j] += N(v * w)
+			acc[j] += N(v * w) //nolint:unconvert // keeps Go from fusing
 		}
 	}
 }

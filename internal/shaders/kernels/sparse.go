@@ -82,7 +82,7 @@ func addProduct[N fuse.Num](sum float64, bits uint32, y N) float64 {
 	if f, ok := any(y).(float32); ok {
 		return sum + float64(float64(math.Float32frombits(bits))*float64(f))
 	}
-	return float64(N(sum) + N(N(bits)*y))
+	return float64(N(sum) + N(N(bits)*y)) //nolint:unconvert // keeps Go from fusing
 }
 
 // multiplySparse is the reference of [SparseRows].

@@ -165,13 +165,14 @@ func (c *functionCopy) nameOf(v *variable) string {
 }
 
 // hoist writes the indices of a let before it.
-func (w *wholeWriter) hoist(c *functionCopy, let int) (text string) {
+func (w *wholeWriter) hoist(c *functionCopy, let int) string {
+	var b strings.Builder
 	for _, st := range w.hoists[let] {
 		if st.name != "" {
-			text += "let " + st.name + " = " + w.index(c, st) + "; "
+			b.WriteString("let " + st.name + " = " + w.index(c, st) + "; ")
 		}
 	}
-	return text
+	return b.String()
 }
 
 // index writes the value of an index, signed or not, as an u32. Only whole numbers have the complement of a complement.
@@ -230,30 +231,32 @@ func (w *wholeWriter) call(c *functionCopy, at int, to *call) string {
 }
 
 // key says what a copy is for; it is "" where none is needed.
-func (w *wholeWriter) key(f *function, targets []*path) (key string) {
+func (w *wholeWriter) key(f *function, targets []*path) string {
+	var key strings.Builder
+	key.WriteString(w.At(f.name))
 	need := false
 	for _, to := range targets {
-		key += ";"
+		key.WriteByte(';')
 		if to == nil {
 			continue
 		}
 		need = true
 		if to.root.module {
-			key += to.root.name
+			key.WriteString(to.root.name)
 		} else {
-			key += "*" + to.root.space + " " + to.root.typ
+			key.WriteString("*" + to.root.space + " " + to.root.typ)
 		}
 		for _, st := range to.steps {
 			if st.text == "" {
-				key += "[]"
+				key.WriteString("[]")
 			}
-			key += st.text
+			key.WriteString(st.text)
 		}
 	}
 	if !need {
 		return ""
 	}
-	return w.At(f.name) + key
+	return key.String()
 }
 
 // copyFor returns the name of a copy.
@@ -297,7 +300,7 @@ func (w *wholeWriter) copy(c *functionCopy) string {
 	f := c.of
 	close := int(w.Match[f.name+1])
 	var params []string
-	lets := ""
+	var lets strings.Builder
 	for n, v := range f.params {
 		b := c.bound[v]
 		if b == nil {
@@ -314,13 +317,13 @@ func (w *wholeWriter) copy(c *functionCopy) string {
 				params = append(params, st.name+": u32")
 			}
 		}
-		lets += " let " + c.nameOf(v) + " = &" + base + joinSteps(b.steps) + ";"
+		lets.WriteString(" let " + c.nameOf(v) + " = &" + base + joinSteps(b.steps) + ";")
 	}
 	head := "fn " + c.name + "(" + strings.Join(params, ", ") + ")"
 	was := w.Text[w.Pos(f.name-1):w.Tokens[close].End]
 	head += strings.Repeat("\n", max(0, strings.Count(was, "\n")-strings.Count(head, "\n")))
 	result := w.Text[w.Tokens[close].End:w.Tokens[f.body].End]
-	text := head + result + lets + w.Text[w.Tokens[f.body].End:w.Pos(f.body+1)] + w.text(c, f.body+1, f.end+1)
+	text := head + result + lets.String() + w.Text[w.Tokens[f.body].End:w.Pos(f.body+1)] + w.text(c, f.body+1, f.end+1)
 	if w.size += len(text); w.size > maxCopyBytes {
 		w.refuse(f.name, "the functions made of this one and others, one for each kind of pointer, take more than 1 MiB")
 	}

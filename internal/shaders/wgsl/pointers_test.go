@@ -8,7 +8,7 @@ import (
 )
 
 const pointersOf = `struct S { a: f32, b: array<f32, 4> }
-alias F = ptr<function, f32>;
+alias F = ptr<function, f32>; alias A = array<S, 2>; alias B = A;
 var<private> s: S;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
 fn f(p: F) {
@@ -34,6 +34,10 @@ func TestPointers(t *testing.T) {
 			"var t = array<S, 2>();\nlet p = &t[i + 1];\nh(p);", "var t = array<S, 2>();\nlet index_1 = u32(~(~(i + 1))); let p = &t[index_1];\nh_4(&t, index_1);",
 			"fn h_4(pointer_5: ptr<function, array<S,2>>, index_6: u32) { let p = &(*pointer_5)[index_6]; f_7(pointer_5, index_6); }\n" +
 				"fn f_7(pointer_8: ptr<function, array<S,2>>, index_9: u32) { let p = &(*pointer_8)[index_9].a;\n",
+		},
+		{
+			"var t: array<B, 3>; let p = &t[1]; { const N = 2; f(&(*p)[N - 1].a); }",
+			"{ const N = 2; f_3(&t, u32(~(~(N - 1)))); }", "fn f_3(pointer_4: ptr<function, array<B,3>>, index_5: u32) { let p = &(*pointer_4)[1][index_5].a;",
 		},
 		{"g(&s.b[1],\n 2.0);", "g_3(2.0)\n;", "fn g_3(s_4: f32) { let q = &s.b[1]; *q += s_4; }"},
 		{"let t = &s; { let s = 1; g(&t.a, 1.0); }", "{ let s = 1; g_3(1.0); }", "let q = &s.a;"},
@@ -102,11 +106,12 @@ func TestPointersRefused(t *testing.T) {
 func TestPointersEnds(t *testing.T) {
 	for _, text := range []string{
 		"struct S { s: array<S, 2> } fn f(p: ptr<function, S>) { f(&(*p).s[0]); } fn main() { var t: S; f(&t.s[0]); }",
-		"struct S { a: f32 } fn f(p: ptr<private, f32>) { " + strings.Repeat("*p += 1.0; ", 10000) + "}\n" + func() (all string) {
+		"struct S { a: f32 } fn f(p: ptr<private, f32>) { " + strings.Repeat("*p += 1.0; ", 10000) + "}\n" + func() string {
+			var all strings.Builder
 			for i := range 20 {
-				all += strings.ReplaceAll("var<private> s#: S; fn f#() { f(&s#.a); }\n", "#", string(rune('a'+i)))
+				all.WriteString(strings.ReplaceAll("var<private> s#: S; fn f#() { f(&s#.a); }\n", "#", string(rune('a'+i))))
 			}
-			return all
+			return all.String()
 		}(),
 	} {
 		s, err := Tokenize(text)

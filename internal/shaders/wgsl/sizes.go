@@ -149,7 +149,9 @@ func (m *Types) reach(name string, used map[string]bool) {
 	used[name] = true
 	if d.keyword == "fn" {
 		for i, to := m.body(d); i < to; i++ {
-			m.reach(m.At(i), used)
+			if m.Char(i-1) != '.' { // members have names of their own
+				m.reach(m.At(i), used)
+			}
 		}
 	}
 }

@@ -117,6 +117,7 @@ func FuzzChecks(f *testing.F) {
 	f.Add("struct S { @align(16) a: array<vec3<f32>, N>, } const N = 1u << 4u; alias A = array<S, 2>; var<workgroup> a: A;\n"+
 		"fn f(p: ptr<function, u32>) { while *p > 0u { *p -= 1u; } }\n@compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3<u32>) { var n = 5u; f(&n); }", "main")
 	f.Add(pointersOf+"var t: S; f(&t.b[g(&s.a, 1.0)]); let p = &t; h(p); count(&y); }", "main")
+	f.Add(zeroedOf+"@compute @workgroup_size(8, 2,) fn main(@builtin(local_invocation_index) i: u32) { use(); b[0].n[1] = 1u; }", "main")
 	f.Fuzz(func(t *testing.T, source, entry string) {
 		s, err := Tokenize(source)
 		if err != nil {
@@ -131,6 +132,9 @@ func FuzzChecks(f *testing.F) {
 			if whole, why := again.Pointers(); whole != nil || why != "" {
 				t.Fatalf("again: %s, %v", why, whole)
 			}
+		}
+		if lines := strings.Count(s.Zeroed(entry), "\n"); lines != strings.Count(source, "\n") {
+			t.Fatalf("%d lines:\n%s", lines, s.Zeroed(entry))
 		}
 		text, main := s.Guarded(entry, 1)
 		if text == "" {

@@ -5,6 +5,7 @@ package coretest
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func ABI(t *testing.T, binding, header string) {
 	layout := func(header string) []string {
 		t.Helper()
 		program := filepath.Join(t.TempDir(), "abi")
-		args := append(compiler[1:], "-DHEADER=\""+filepath.ToSlash(header)+"\"", "-o", program, filepath.Join("testdata", "abi.c"))
+		args := append(slices.Clone(compiler[1:]), "-DHEADER=\""+filepath.ToSlash(header)+"\"", "-o", program, filepath.Join("testdata", "abi.c"))
 		run(compiler[0], args...)
 		return strings.Split(run(program), "\n")
 	}
