@@ -5,7 +5,10 @@
 package gpu_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -37,9 +40,12 @@ func TestBackends(t *testing.T) {
 		}
 		check(t, d.Close())
 	}
-	if _, err := gpu.Open(t.Context(), gpu.WithBackend("glide")); !errors.Is(err, gpu.ErrNoAdapter) {
-		t.Errorf("a backend that is not there: %v", err)
-	}
+	check(t, openAndClose(t, gpu.WithBackend(strings.ToUpper(usual.Info().Backend)), gpu.WithDriver(devtest.Native())))
+	noBackend(t, "glide", openAndClose(t, gpu.WithBackend("glide")))
+	t.Setenv("SUBLET_BACKEND", "voodoo")
+	noBackend(t, "voodoo", openAndClose(t))
+	_, err = gpu.Select(t.Context()).Adapters()
+	noBackend(t, "voodoo", err)
 	t.Setenv("SUBLET_BACKEND", "opengl")
 	for a, err := range gpu.Adapters(t.Context()) {
 		check(t, err)
@@ -50,4 +56,19 @@ func TestBackends(t *testing.T) {
 	d, err := gpu.Open(t.Context(), gpu.WithBackend("go"))
 	check(t, err)
 	check(t, d.Close())
+}
+
+func openAndClose(t *testing.T, options ...gpu.Option) error {
+	t.Helper()
+	d, err := gpu.Open(t.Context(), options...)
+	return cmp.Or(err, d.Close())
+}
+
+// noBackend wants an error that names the backend that is not there, and what there is.
+func noBackend(t *testing.T, name string, err error) {
+	t.Helper()
+	text := fmt.Sprint(err)
+	if !errors.Is(err, gpu.ErrNoAdapter) || !strings.Contains(text, `backend "`+name+`"`) || !strings.Contains(text, " cpu go Go on ") {
+		t.Errorf("a backend that is not there: %v", err)
+	}
 }

@@ -72,9 +72,9 @@ func WithAdapter(name string) Option {
 	return func(c *config) error { c.adapter = name; return nil }
 }
 
-// WithBackend takes adapters of one interface of the system only: "vulkan", "metal", "d3d12" or "opengl" natively, "webgpu" in a page.
-// Otherwise a processor that several of them show is listed once, by the first in this order. The variable SUBLET_BACKEND has the same
-// effect where the option is absent, and on [Adapters] and [Select].
+// WithBackend takes adapters of one interface of the system only: "vulkan", "metal", "d3d12" or "opengl" natively, "webgpu" in a page,
+// in any case. Otherwise a processor that several of them show is listed once, by the first in this order. The variable SUBLET_BACKEND
+// has the same effect where the option is absent, and on [Adapters] and [Select].
 func WithBackend(name string) Option {
 	return func(c *config) error { c.backend = name; return nil }
 }
@@ -176,12 +176,13 @@ func adapters(ctx context.Context, backend string) iter.Seq2[*Adapter, error] {
 }
 
 func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.Adapter, error) {
+	backend = strings.ToLower(backend)
 	if backend != "" && d.OfBackend != nil {
 		return d.OfBackend(ctx, backend)
 	}
 	as, err := d.Adapters(ctx)
 	if backend != "" {
-		as = slices.DeleteFunc(slices.Clone(as), func(a driver.Adapter) bool { return a.Info.Backend != backend })
+		as = slices.DeleteFunc(slices.Clone(as), func(a driver.Adapter) bool { return strings.ToLower(a.Info.Backend) != backend })
 	}
 	return as, err
 }
@@ -274,7 +275,9 @@ func selectBackend(ctx context.Context, backend string) Selection {
 		}
 		s.all = append(s.all, a)
 	}
-	s.list = s.all
+	if s.list = s.all; len(s.all) == 0 && backend != "" {
+		s.all = selectBackend(ctx, "").all // what there is in its place
+	}
 	return s
 }
 
@@ -370,7 +373,7 @@ func (s Selection) adapters(op string) ([]*Adapter, error) {
 func listing(list []*Adapter) string {
 	var lines []string
 	for i, a := range list {
-		lines = append(lines, fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name))
+		lines = append(lines, fault.Text(i, " ", a.Info.Driver, " ", a.Info.Backend, " ", a.Info.Name))
 	}
 	return strings.Join(lines, "; ")
 }

@@ -138,8 +138,9 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
 // GPUBuffer in a page, of a size that is a multiple of 4 bytes. Kernels use it in place, nothing is copied. It is never resized, and
 // never destroyed without Destroy among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error
-// later. A *wgpu.Buffer that was released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it
-// ends the process.
+// later. A *wgpu.Buffer that was released before is [gpu.ErrInvalid], as a nil one is, where Release clears it, as in the binding of the
+// driver oliver. A copy of it, and one of another binding, is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and
+// using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Options) (*Dense[T], error) {
 	m, err := FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
 	return m, named("WrapBuffer", err)

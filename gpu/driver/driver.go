@@ -37,7 +37,7 @@ type Driver struct {
 	Name string // for users: "oliver", "browser", "cpu"
 	// Adapters lists what there is, best first, and each processor once, by the best of its backends. None is no error.
 	Adapters func(ctx context.Context) ([]Adapter, error)
-	// OfBackend lists the adapters of one backend. A driver without it has the backends that Adapters shows.
+	// OfBackend lists the adapters of one backend, whose name is in lower case. A driver without it has the backends that Adapters shows.
 	OfBackend func(ctx context.Context, backend string) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
 	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported. A registered driver may leave

@@ -77,6 +77,7 @@ func TestAdopt(t *testing.T) {
 	if _, _, err := d.ImportBuffer(3, own); err != nil { // a buffer of the driver's own may have two numbers
 		t.Fatal(err)
 	}
+	wantError(t, d.DestroyBuffer(own), fault.ErrInvalid)
 	newKernel(t, d, 1, &scale)
 	submit(t, d, func(l *driver.CommandList) {
 		l.Bind(1, scale.Layout, []driver.Binding{{Buffer: 2, Size: 32}})
