@@ -28,8 +28,6 @@ func BenchmarkCore(b *testing.B) { coretest.Benchmark(b, bench()) }
 
 func FuzzNewKernel(f *testing.F) { coretest.FuzzNewKernel(f, bench()) }
 
-const noMapping = "the library does not map storage"
-
 func bench() coretest.Bench {
 	unseen := ""
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
@@ -75,14 +73,6 @@ func bench() coretest.Bench {
 		Unseen: unseen,
 		Old:    true,
 		Takes:  "other access", // reads a buffer that the layout lets it write
-		Except: map[string]string{
-			"StrayErrors":   "all calls of the binding report their errors themselves",
-			"MappedStorage": noMapping,
-			"MapCancelled":  noMapping,
-			"MapOvertaken":  noMapping,
-			"MapClosed":     noMapping,
-			"MapTakesPart":  noMapping,
-		},
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 
 // The CPU writes, a kernel computes, the CPU reads: one and the same memory.
 func testMappedStorage(t *testing.T, bench *Bench) {
+	if !mapsStorage(t, bench) {
+		return
+	}
 	const n = 1000
 	d := bench.open(t)
 	ctx := t.Context()
@@ -54,6 +57,9 @@ func testMappedStorage(t *testing.T, bench *Bench) {
 
 // A mapping that its context ends leaves the buffer as it was. The next one does not end early.
 func testMapCancelled(t *testing.T, bench *Bench) {
+	if !mapsStorage(t, bench) {
+		return
+	}
 	whileBusy(t, bench, func(d driver.Device, s *spinner) bool {
 		must(t, d.NewBuffer(9, 64, true))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -78,6 +84,9 @@ func testMapCancelled(t *testing.T, bench *Bench) {
 
 // A buffer that goes while somebody waits for its mapping.
 func testMapOvertaken(t *testing.T, bench *Bench) {
+	if !mapsStorage(t, bench) {
+		return
+	}
 	for name, overtake := range map[string]func(t *testing.T, d driver.Device){
 		"freed":    func(_ *testing.T, d driver.Device) { d.FreeBuffer(9) },
 		"unmapped": func(t *testing.T, d driver.Device) { must(t, d.Unmap(9)) },
@@ -114,6 +123,9 @@ func testMapOvertaken(t *testing.T, bench *Bench) {
 
 // What is mapped stays when the device is closed, which goes when it is unmapped.
 func testMapClosed(t *testing.T, bench *Bench) {
+	if !mapsStorage(t, bench) {
+		return
+	}
 	const n = 1 << 20
 	for name, before := range map[string]func(core.Inspection){
 		"closed": func(core.Inspection) {}, "lost": func(i core.Inspection) { i.Lose() },
@@ -140,4 +152,16 @@ func testMapClosed(t *testing.T, bench *Bench) {
 			}
 		})
 	}
+}
+
+// mapsStorage reports whether buffers can be storage and mapped. Where they cannot, such a buffer is refused.
+func mapsStorage(t *testing.T, bench *Bench) bool {
+	d := bench.open(t)
+	if d.Info().Features.Has(driver.FeatureMappable) {
+		return true
+	}
+	if err := d.NewBuffer(1, 64, true); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("a buffer that cannot be mapped: %v", err)
+	}
+	return false
 }

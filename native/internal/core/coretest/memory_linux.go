@@ -172,6 +172,9 @@ func testListings(t *testing.T, bench *Bench) {
 
 // A software adapter takes memory for what is mapped, not for the buffer that it is a part of.
 func testMapTakesPart(t *testing.T, bench *Bench) {
+	if !mapsStorage(t, bench) {
+		return
+	}
 	const size, part = 1 << 30, 32 << 20
 	d := bench.open(t)
 	must(t, d.NewBuffer(1, size, true))
