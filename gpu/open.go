@@ -60,7 +60,8 @@ type config struct {
 	rung                     rung
 }
 
-// WithDriver takes adapters of one driver only: "oliver" or "cpu" natively, "browser" or "cpu" in a page, or the name of one
+// WithDriver takes adapters of one driver only: "oliver" or "cpu" natively ("cogent" or
+// "rajveer" in place of "oliver" by a build tag), "browser" or "cpu" in a page, or the name of one
 // that was registered. The variable SUBLET_DRIVER has the same effect where the option is absent.
 func WithDriver(name string) Option {
 	return func(c *config) error { c.driver = name; return nil }

@@ -261,7 +261,7 @@ type Limits struct {
 	MaxWorkgroupMemory  uint32    // var<workgroup> of one kernel
 	BindingOffsetAlign  uint32    // a binding's offset is a multiple of it
 	MaxLoopsPerInvoking uint32    // turns of all loops of one invocation together; 0 is no limit
-	TimestampPeriod     float32   // nanoseconds of a tick of the device's clock, where it has FeatureTimestamps
+	TimestampPeriod     float32   // nanoseconds of a tick of a device's clock, with FeatureTimestamps; 0 where only an open device tells
 }
 
 // Features is a set of optional abilities.
@@ -304,7 +304,7 @@ type AdapterInfo struct {
 	Driver   string // the driver's name, for example "oliver", by which it is chosen
 	Name     string // the adapter's own name
 	Vendor   string
-	Backend  string // "vulkan", "metal", "d3d12", "webgpu", "go"
+	Backend  string // "vulkan", "metal", "d3d12", "opengl", "webgpu", "go"
 	Kind     Kind
 	Limits   Limits
 	Features Features

@@ -22,7 +22,7 @@ import (
 	"github.com/sublet-gpu/sublet/native/internal/core"
 )
 
-// implied are the extensions that the library's compiler has without a directive, and refuses one for.
+// implied are WGSL extensions that the library's compiler always has; it rejects the directive that enables them, which is taken out.
 var implied = []string{"subgroups"}
 
 // New returns the driver.

@@ -84,18 +84,18 @@ typedef struct {
 	bool ok;
 } core_signal;
 
-enum { CORE_WAITING, CORE_RAISED, CORE_FORSAKEN };
+enum { CORE_WAITING, CORE_RAISED, CORE_ABANDONED };
 
 static inline void core_raise(core_signal *s, bool ok) {
 	s->ok = ok;
-	if (__atomic_exchange_n(&s->state, CORE_RAISED, __ATOMIC_ACQ_REL) == CORE_FORSAKEN) free(s);
+	if (__atomic_exchange_n(&s->state, CORE_RAISED, __ATOMIC_ACQ_REL) == CORE_ABANDONED) free(s);
 }
 
 // core_watch collects what a device says outside of any call. It outlives the device and is never freed where
 // the library has its address: objects of the device that others own keep the device alive, and with it the address.
 typedef struct core_watch {
 	int32_t lost;   // the device is lost; set last
-	int32_t strays; // errors that no call of ours waited for
+	int32_t strays; // errors reported while no call of ours was under way
 	char *reason;   // why it was lost
 	void (*on_error)(struct core_watch *, uint32_t type, char const *message, size_t length);
 	void (*on_lost)(struct core_watch *, char const *message, size_t length);

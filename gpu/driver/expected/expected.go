@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expected is the one table of what drivers are known to do wrong: the cases of the conformance suite, package gpu/gputest, that
-// they fail. The suite runs these cases, too, and fails if one of them passes, so that the table stays true.
+// Package expected is the one table of the cases of the conformance suite, package gpu/gputest, that drivers are known to fail. The suite runs these cases, too, and fails if one of them passes, so that the table stays true.
 package expected
 
 import (

@@ -2,7 +2,7 @@
 
 //go:build cgo && !js
 
-// The ground of the other files: errors, the loss of a device, and tables that grow.
+// What the other files share: errors, the loss of a device, and tables that grow.
 
 #include "state.h"
 
@@ -30,8 +30,8 @@ static void on_lost(core_watch *w, char const *message, size_t length) {
 	__atomic_store_n(&w->lost, 1, __ATOMIC_RELEASE);
 }
 
-// says reports whether a message has a line.
-static bool says(char const *message, size_t length, char const *line) {
+// contains reports whether a message has a line.
+static bool contains(char const *message, size_t length, char const *line) {
 	size_t n = strlen(line);
 	for (size_t i = 0; i + n <= length; i++)
 		if (!memcmp(message + i, line, n)) return true;
@@ -40,8 +40,8 @@ static bool says(char const *message, size_t length, char const *line) {
 
 // refine finds the causes that matter where the library calls every error one of validation. A cause has a line.
 static uint32_t refine(uint32_t type, char const *message, size_t length) {
-	if (says(message, length, "\n    Not enough memory left.\n") || says(message, length, "\n    Not enough memory left\n")) return CORE_MEMORY;
-	if (says(message, length, "\n    Parent device is lost\n")) return CORE_LOST;
+	if (contains(message, length, "\n    Not enough memory left.\n") || contains(message, length, "\n    Not enough memory left\n")) return CORE_MEMORY;
+	if (contains(message, length, "\n    Parent device is lost\n")) return CORE_LOST;
 	return type;
 }
 

@@ -85,7 +85,7 @@ WGPUBuffer core_buffer_handle(core_device *d, uint32_t id, int watch) {
 	return d->buffers[id].ref;
 }
 
-// core_buffer_free lets go of a buffer. Destroying it returns the memory once running work is done with it, even if
+// core_buffer_free releases a buffer. Destroying it returns the memory once running work is done with it, even if
 // binding sets still name it, and once writes into it have been submitted.
 void core_buffer_free(core_device *d, uint32_t id, bool destroy) {
 	if (id >= d->nbuffers || !d->buffers[id].ref) return;

@@ -35,8 +35,8 @@ type device struct {
 	lib     *library
 	c       *C.core_device
 	watch   *C.core_watch
-	ours    any    // a handle that Close clears
-	clear   func() // does so
+	ours    any    // a handle of our own
+	clear   func() // makes that handle one of a closed device
 	handle  any    // the user's, if adopted, or ours
 	own     bool
 	from    *listing // where it was opened from, if it is our own
@@ -47,7 +47,7 @@ type device struct {
 	done   uint64       // how many submissions of ours are known to be
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu      *sync.Mutex // with OpenGL, that of all its devices
+	mu      *sync.Mutex // with OpenGL, one mutex for all devices
 	openGL  bool
 	buffers map[driver.BufferID]*buffer
 	staging pool.Pool    // of *staging
@@ -229,7 +229,7 @@ func (d *device) idle() bool {
 	return !d.own || C.core_poll(d.c, nil) != 0 // others may have submitted to our queue, too
 }
 
-// abandoned reports whether what the device has must stay. wgpu-native frees memory when it polls, and that is fatal if the system's
+// abandoned reports whether the memory of the device has to be leaked. wgpu-native frees memory when it polls, and that is fatal if the system's
 // driver has lost the device, which nothing else tells. Those of software adapters have no device to lose: wgpu-native takes every
 // error of theirs that it does not know for the loss, and they go on.
 func (d *device) abandoned() bool { return d.isLost() && d.Info().Kind != driver.KindCPU }

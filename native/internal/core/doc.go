@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package core is what the drivers over wgpu-native (Vulkan, Metal, Direct3D 12) share, which is all but a binding: a
+// Package core is what the drivers over wgpu-native (Vulkan, Metal, Direct3D 12) share: everything except the calls of one binding. A
 // [Binding] says how a Go package wraps the library's objects and, in a table of C functions (binding.h), how that version of
 // the library is called. Programs use packages cogent, oliver and rajveer, which make their drivers of it; [Raw] and [FromRaw] are for
 // those that exchange buffers with C.
@@ -12,15 +12,15 @@
 //
 //   - Bindings hand C the addresses of Go variables that the garbage collector reuses before the callback runs. Here
 //     all state that C may touch later is C memory, and callbacks are C functions.
-//   - The waiting poll gives up after five seconds and then takes unfinished work for done. Here nothing but the
-//     polling poll is used, which reads the fence.
+//   - The waiting poll gives up after five seconds and then takes unfinished work for done. This package uses
+//     the poll that does not wait, which reads the fence.
 //   - Error scopes are one stack per device, so errors of concurrent calls get mixed up, and an error outside of a scope
 //     ends the process. Here devices are made with handlers that give each error to the call that caused it. Devices that
 //     were made elsewhere and adopted have scopes, under the device's lock.
 //   - A call into C costs more than a dispatch. Here a whole command list is one call.
 //
 // With llvmpipe, and only there, a submission blocks inside the library until the one before it is done. The driver then
-// waits outside, so that others can use the device and contexts are obeyed, but Submit returns only when its turn has come.
+// waits outside, so that others can use the device and contexts are obeyed, but Submit returns only after the submission before it.
 //
 // # What ends the process all the same
 //
@@ -46,5 +46,6 @@
 // # What is not known of an adopted device
 //
 // The library does not tell which adapter a device is of. So the driver lists the adapters that could have granted the device's limits
-// and features, and measures how far the loops of a kernel go. If that leaves one, or several that are alike, the device is one of it.
+// and features, and measures how far the loops of a kernel go. If that leaves one, or several that are alike, the device is taken to
+// be of it.
 package core

@@ -24,7 +24,7 @@ type library struct {
 	calls *C.core_calls
 
 	mu     sync.Mutex
-	newest *listing // the last listing until it opens a device that needs a listing of its own
+	newest *listing // the last listing, until a device takes it over
 
 	openGL      func() *listing
 	openGLMutex sync.Mutex // the lock of all devices of OpenGL, where the library gives up after waiting a second for its context
@@ -101,9 +101,9 @@ type adapter struct {
 	again   bool // another backend has it, too, and is preferred
 }
 
-// listing is the adapters of one instance of the library. It opens one device: in wgpu 0.19, an instance takes the numbers of a device
-// and of its queue for the same, which they are until one of a closed device's two outlives the other because somebody still has an
-// object of it. A submission on any later device of the instance would then end the process.
+// listing is the adapters of one instance of the library. It opens one device: wgpu 0.19 takes one number for
+// a device and its queue. If one of the two outlives the other, because somebody still has an object of it, the numbers of later devices
+// differ, and their next submission ends the process.
 type listing struct {
 	adapters []adapter
 	refs     []C.WGPUAdapter

@@ -39,7 +39,7 @@ func (g *guard) submitted(list uint64) {
 // idle reports whether there is nothing to find out.
 func (g *guard) idle() bool { return !g.lists.some && g.refusal == nil }
 
-// told returns the refusal for the last time.
+// told returns the refusal and clears it.
 func (g *guard) told() error {
 	err := g.refusal
 	g.refusal = nil

@@ -79,7 +79,7 @@ var vendors = map[uint32]string{
 var software = map[uint32]string{0x1414: "microsoft", 0x10005: "mesa", 0x1ae0: "google"}
 
 // identify says which adapter an adopted device is of, which the library does not tell: the only one that is listed and could have
-// granted what the device has, and whose loops go as far as the device's were measured to go. turns are those, and 0 for all.
+// granted what the device has, and whose loops go as far as the device's were measured to go. turns is the measured limit, 0 if there is none.
 func identify(granted driver.AdapterInfo, turns uint32, listed []adapter) driver.AdapterInfo {
 	var fits []driver.AdapterInfo
 	for _, a := range listed {

@@ -57,7 +57,7 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 	return err
 }
 
-// compilerBytes is what a compiler takes for a kernel that is not out of the common.
+// compilerBytes is the memory that a compiler takes for a typical kernel.
 const compilerBytes = 4 << 20
 
 // candidate is a kernel to be compiled.
@@ -100,7 +100,8 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 	return c, nil
 }
 
-// check says why the library must not get the kernel, over which it would end the process, and rewrites one over which it need not.
+// check says why the library must not get the kernel, which would end the process, and rewrites a kernel
+// that would, if there is another way to write it.
 func (c *candidate) check(info driver.AdapterInfo) string {
 	k, workgroup, effort := c.kernel, info.Limits.MaxWorkgroupMemory, int64(wgsl.Effort)
 	switch {

@@ -125,8 +125,8 @@ func (d *device) Drain(ctx context.Context) error {
 	return err
 }
 
-// lockIdle locks the device for a submission, once it would not block: the submissions before it are done. Of those that others
-// make to an adopted device, only the ones are that were made before the call.
+// lockIdle locks the device for a submission, once it would not block: the submissions before it are done. Of the
+// submissions that the owner of an adopted device makes, it waits for those made before the call.
 func (d *device) lockIdle(ctx context.Context, op string) error {
 	for known := d.own; ; known = true {
 		if err := d.lock(op); err != nil {
@@ -215,7 +215,7 @@ const (
 	shortSpin = 100 * time.Microsecond // where the CPU does the work that is waited for
 )
 
-// backoff starts a wait. Who spins keeps a core from a device that is the CPU, so that there, after a longer wait, which may
+// backoff starts a wait. Spinning takes a core from a software adapter, so that there, after a longer wait, which may
 // well be followed by another one, sleep takes the place of the spin.
 func (d *device) backoff() C.core_backoff {
 	switch {

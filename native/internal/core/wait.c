@@ -24,7 +24,7 @@ core_signal *core_signal_new(core_error *error) {
 
 // core_signal_free is called once, by the waiter.
 void core_signal_free(core_signal *s) {
-	if (__atomic_exchange_n(&s->state, CORE_FORSAKEN, __ATOMIC_ACQ_REL) == CORE_RAISED) free(s);
+	if (__atomic_exchange_n(&s->state, CORE_ABANDONED, __ATOMIC_ACQ_REL) == CORE_RAISED) free(s);
 }
 
 // core_poll lets callbacks run and reports whether the signal was raised or, without one, whether the queue is empty.
