@@ -149,7 +149,7 @@ func testBufferHandle(t *testing.T, bench *Bench) {
 	const n = 64
 	d := bench.open(t)
 	must(t, d.NewBuffer(1, 4*n, false))
-	write(t, d, 1, ramp(n, 3))
+	write(t, d, ramp(n, 3))
 	must(t, d.NewBuffer(2, 4*n, false))
 	source := d.Handle(1)
 	must(t, bench.Copy(d.Handle(0), source, d.Handle(2), 4*n))
@@ -195,7 +195,7 @@ func testDestroyBuffer(t *testing.T, bench *Bench) {
 	if err := d.DestroyBuffer(d.Handle(1)); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("the driver's own: %v", err)
 	}
-	write(t, d, 1, ramp(4, 3))
+	write(t, d, ramp(4, 3))
 	want(t, d, 1, ramp(4, 3))
 	d.FreeBuffer(1)
 	other := bench.open(t)

@@ -74,7 +74,7 @@ func (bench *Bench) useOnce(t *testing.T, d driver.Device, b any, destroy bool) 
 	submitted := d.Submit(&l)
 	_, err := read(t.Context(), d, 1, 16)
 	if !errors.Is(submitted, kind) || !errors.Is(err, kind) {
-		return fmt.Errorf("destroyed: %t: got errors %v, %v", destroy, submitted, err)
+		return fmt.Errorf("destroyed: %t: got %w", destroy, errors.Join(submitted, err))
 	}
 	return nil
 }

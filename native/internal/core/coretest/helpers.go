@@ -76,11 +76,11 @@ func wordsOf(b []byte) []uint32 {
 	return w
 }
 
-// write uploads words to the start of a buffer.
-func write(t testing.TB, d driver.Device, id driver.BufferID, w []uint32) {
+// write uploads words to the start of buffer 1.
+func write(t testing.TB, d driver.Device, w []uint32) {
 	t.Helper()
 	var l driver.CommandList
-	l.Write(id, 0, driver.HostBytes(bytesOf(w)))
+	l.Write(1, 0, driver.HostBytes(bytesOf(w)))
 	must(t, d.Submit(&l))
 }
 

@@ -78,7 +78,7 @@ func testOpenAfterClose(t *testing.T, bench *Bench) {
 		"buffer": func(t *testing.T, d driver.Device) { must(t, d.NewBuffer(1, 64, mappable(d))) },
 		"unwritten": func(t *testing.T, d driver.Device) {
 			must(t, d.NewBuffer(1, 64, false))
-			write(t, d, 1, ramp(4, 1))
+			write(t, d, ramp(4, 1))
 		},
 		"mapped": func(t *testing.T, d driver.Device) {
 			must(t, d.NewBuffer(1, 64, mappable(d)))

@@ -201,7 +201,7 @@ func testLostMemory(t *testing.T, bench *Bench) {
 		d := bench.open(t)
 		must(t, d.NewBuffer(1, 1<<20, false))
 		must(t, d.NewBuffer(2, 1<<20, false))
-		write(t, d, 1, make([]uint32, 1<<18))
+		write(t, d, make([]uint32, 1<<18))
 		must(t, d.NewKernel(t.Context(), 1, &bump))
 		var l driver.CommandList
 		l.Bind(1, bump.Layout, []driver.Binding{whole(1, 1<<18)})
