@@ -186,7 +186,7 @@ func TestCloseDeviceAccessed(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil && !errors.Is(err, gpu.ErrClosed) || err == nil && in != buffer.Reads {
+			if err != nil && !errors.Is(err, gpu.ErrClosed) || err == nil && in != buffer.Reads && dev.Info().Features.Has(driver.FeatureMappable) { // else a copy is written back by then
 				t.Errorf("Access with %v: %v, want %v", in, err, gpu.ErrClosed)
 			}
 			check(t, b.Close())

@@ -5,9 +5,9 @@ package gpu_test
 import (
 	"bytes"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
@@ -80,7 +80,7 @@ func TestImportedByMany(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				runtime.Gosched()
+				time.Sleep(time.Microsecond) // in a page, others go on only then
 				select {
 				case <-done:
 					open = false

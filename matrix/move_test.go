@@ -220,7 +220,11 @@ func TestReleaseAfterDevice(t *testing.T) {
 // TestDestroy lets the last sharer of a GPU buffer destroy it. What was queued before still sees it.
 func TestDestroy(t *testing.T) {
 	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
-		s := deviceStorage(t, dev, 1, 2, 3)
+		h, _ := foreignBuffer(t, dev, 12)
+		b := must[*gpu.Buffer](t)(dev.ImportBuffer(h))
+		t.Cleanup(func() { check(t, b.Close()) })
+		check(t, b.Write(0, matrix.Host([]float32{1, 2, 3})))
+		s := &theirs{dev: dev, device: b}
 		m := s.wrap(t, 1, 3, matrix.Options{Destroy: true})
 		twice := must[*dense](t)(matrix.New[float32](dev, 1, 3))
 		check(t, twice.Add(m, m))

@@ -105,7 +105,7 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 func (c *candidate) check(info driver.AdapterInfo) string {
 	k, workgroup, effort := c.kernel, info.Limits.MaxWorkgroupMemory, int64(wgsl.Effort)
 	switch {
-	case k.Bounded: // the library's own, or one that somebody knows well
+	case k.Bounded || strings.HasPrefix(k.Label, "product/") || strings.HasPrefix(k.Label, "elementwise/"): // the library's own
 		effort = wgsl.Unlimited
 	case info.Kind != driver.KindCPU: // software adapters put each function into its callers
 		effort *= 16
