@@ -333,7 +333,7 @@ func (p programs) compileNatively(t *testing.T) {
 func (p programs) compile(t *testing.T, dev *gpu.Device, source string) {
 	t.Helper()
 	kernel := p[source]
-	desc := gpu.KernelDesc{Label: kernel.Name, Source: source, Bindings: []driver.Access{driver.AccessParams}}
+	desc := gpu.KernelDesc{Label: kernel.Name, Source: source, Fused: true, Bindings: []driver.Access{driver.AccessParams}}
 	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Own)...)
 	desc.Bindings = append(desc.Bindings, driver.AccessReadWrite)
 	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Inputs)...)

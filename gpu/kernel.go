@@ -24,6 +24,9 @@ type KernelDesc struct {
 	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
 	// To watch takes a storage binding more: a kernel that has all the device's and loops is [ErrCompile] there.
 	Bounded bool
+	// Fused says that the text calls functions of a user's for many elements side by side. A driver that refuses texts over which
+	// compilers take too long allows more for it.
+	Fused bool
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
@@ -126,7 +129,8 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Reference: desc.Reference,
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused,
+		Reference: desc.Reference,
 	}
 	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
 	start := now()

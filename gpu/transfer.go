@@ -196,7 +196,7 @@ func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) 
 	d, m, q := b.dev, b.mem, b.dev.queue
 	m.reading++
 	d.mu.Unlock()
-	defer d.letGo(m, q)
+	defer d.unpin(m, q)
 	before, err := b.left(ctx, op, q)
 	for again, late := true, true; late && err == nil; {
 		err = wait(q.drv)
@@ -214,8 +214,8 @@ func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) 
 	return d.outcome(op, q.drv, err)
 }
 
-// letGo ends a call that had the memory stay.
-func (d *Device) letGo(m *memory, q *queue) {
+// unpin ends a call during which the memory may not be recycled; m.reading counts such calls.
+func (d *Device) unpin(m *memory, q *queue) {
 	d.mu.Lock()
 	if m.reading--; m.left && m.reading == 0 && d.queue == q && !d.closed {
 		d.recycle(m)
@@ -247,7 +247,7 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	}
 	m := b.mem
 	m.reading++
-	defer b.dev.letGo(m, b.dev.queue)
+	defer b.dev.unpin(m, b.dev.queue)
 	b.dev.mu.Unlock()
 	switch {
 	case !m.mappable:

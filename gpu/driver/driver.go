@@ -196,6 +196,8 @@ type Kernel struct {
 	// Bounded says that the loops of an invocation stay below MaxLoopsPerInvoking in any case. Where there is such a limit, a driver
 	// watches the loops of other kernels: a list that exceeds it is a [Refusal] with fault.ErrLimit.
 	Bounded bool
+	// Fused says that the text calls functions of a user's for many elements side by side: it may take a compiler longer than others.
+	Fused bool
 	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)

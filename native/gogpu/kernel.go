@@ -167,12 +167,20 @@ func enables(s *wgsl.Scan) string {
 // translate checks a kernel, of which the library checks little, and returns what it is to compile, or why the kernel is wrong.
 func (d *device) translate(k *driver.Kernel) (source *wgpu.ShaderModuleDescriptor, entry, wrong string) {
 	limits := d.Info().Limits
-	if text := wgsl.Unsafe(k.Source); text != "" {
+	s, err := wgsl.Tokenize(k.Source)
+	if s == nil {
+		return nil, "", err.Error()
+	}
+	if text := s.Unsafe(); text != "" {
 		return nil, "", text
 	}
 	text, entry := k.Source, k.Entry
-	if s, err := wgsl.Tokenize(k.Source); err == nil {
-		if text := cmp.Or(s.Excess(k.Entry, limits.MaxWorkgroupMemory, wgsl.Effort), enables(s)); text != "" {
+	if err == nil {
+		effort := int64(wgsl.Effort)
+		if k.Bounded || k.Fused { // the library's own
+			effort = wgsl.Unlimited
+		}
+		if text := cmp.Or(s.Excess(k.Entry, limits.MaxWorkgroupMemory, effort), enables(s)); text != "" {
 			return nil, "", text
 		}
 		text, entry = portable(s), k.Entry+suffix

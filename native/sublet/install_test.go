@@ -39,7 +39,7 @@ func TestInstall(t *testing.T) {
 	bin, home, own := t.TempDir(), t.TempDir(), t.TempDir()
 	cache := "file://" + filepath.ToSlash(strings.TrimSpace(output(t, root, nil, "go", "env", "GOMODCACHE"))) + "/cache/download"
 	env := []string{
-		"GOPROXY=file://" + filepath.ToSlash(proxy) + "," + cache + ",https://proxy.golang.org", "GOSUMDB=off", "GOMODCACHE=" + home,
+		"GOPROXY=file://" + filepath.ToSlash(proxy) + "," + cache + "," + strings.TrimSpace(output(t, root, nil, "go", "env", "GOPROXY")), "GOSUMDB=off", "GOMODCACHE=" + home,
 		"GOFLAGS=-mod=mod -modcacherw", "GOBIN=" + bin, "GOWORK=off", "SUBLET_DRIVER=cpu",
 	}
 	output(t, own, env, "go", "install", module+"/native/sublet@"+version)

@@ -37,13 +37,8 @@ type nestingLevel struct {
 	closed bool // the last token was a block's end
 }
 
-// Unsafe says why a compiler must not get a WGSL source, or "". A source that only has brackets without partners is
-// left to the compiler, whose messages are better.
-func Unsafe(source string) string {
-	s, err := Tokenize(source)
-	if s == nil {
-		return err.Error()
-	}
+// Unsafe says why a compiler must not get a WGSL source, or "". Brackets need no partners.
+func (s *Scan) Unsafe() string {
 	var levels [maxNesting + 1]nestingLevel
 	depth, declarations, types, named := 0, 0, 0, 0
 	for i := range s.Tokens {

@@ -9,6 +9,15 @@ import (
 	"testing"
 )
 
+// unsafe says why a compiler must not get a text.
+func unsafe(text string) string {
+	s, err := Tokenize(text)
+	if s == nil {
+		return err.Error()
+	}
+	return s.Unsafe()
+}
+
 func TestUnsafe(t *testing.T) {
 	rep := strings.Repeat
 	for _, c := range []struct {
@@ -56,7 +65,7 @@ func TestUnsafe(t *testing.T) {
 		{"after a comment and U+2028", "//\u2028" + rep("(", maxNesting+1), true},
 		{"after a comment and U+2029", "//\u2029" + rep("(", maxNesting+1), true},
 	} {
-		if what := Unsafe(c.source); (what != "") != c.want {
+		if what := unsafe(c.source); (what != "") != c.want {
 			t.Errorf("%s: got %q, want an objection: %v", c.name, what, c.want)
 		}
 	}
@@ -71,7 +80,7 @@ func TestOwnKernelsAreShallow(t *testing.T) {
 		}
 		count++
 		source, err := os.ReadFile(path)
-		if what := Unsafe(string(source)); what != "" {
+		if what := unsafe(string(source)); what != "" {
 			t.Errorf("%s: %s", path, what)
 		}
 		if scan, err := Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10, Effort) != "" {

@@ -149,7 +149,7 @@ func (l *library) enumerate(backends C.uint32_t) *listing {
 	n := C.core_list(l.calls, backends, &found.instance, &list)
 	defer C.free(unsafe.Pointer(list))
 	listed := map[driver.AdapterInfo]int{}
-	seen := map[processor]map[string]int{}
+	var models []processor
 	for _, ref := range unsafe.Slice(list, n) {
 		var raw C.core_adapter
 		C.core_describe(l.calls, ref, &raw)
@@ -158,30 +158,40 @@ func (l *library) enumerate(backends C.uint32_t) *listing {
 			C.core_drop_adapter(l.calls, ref)
 			continue
 		}
-		p := processor{uint32(raw.vendor), uint32(raw.device)}
-		if seen[p] == nil {
-			seen[p] = map[string]int{}
-		}
-		seen[p][info.Backend]++
-		found.adapters = append(found.adapters, adapter{info, listed[info], preferred(seen[p], info.Backend) >= seen[p][info.Backend]})
+		models = append(models, processor{uint32(raw.vendor), uint32(raw.device)})
+		found.adapters = append(found.adapters, adapter{info: info, ordinal: listed[info]})
 		found.refs = append(found.refs, ref)
 		listed[info]++
 	}
+	markRepeats(found.adapters, models)
 	return found
 }
 
 // processor is a model of GPU.
 type processor struct{ vendor, device uint32 }
 
-// preferred is the most adapters of a model that one of the backends before this one has listed.
-func preferred(listed map[string]int, backend string) (most int) {
-	for _, b := range backendBits {
-		if b.name == backend {
-			break
-		}
-		most = max(most, listed[b.name])
+// markRepeats marks the adapters that another backend shows as well, and is preferred. A machine may have several of a model: the n-th
+// that a backend lists is taken for the n-th of every other one.
+func markRepeats(adapters []adapter, models []processor) {
+	type place struct {
+		model   processor
+		backend string
 	}
-	return most
+	listed := map[place]int{}
+	for i, a := range adapters {
+		listed[place{models[i], a.info.Backend}]++
+	}
+	before := map[place]int{}
+	for i := range adapters {
+		own := place{models[i], adapters[i].info.Backend}
+		for _, b := range backendBits {
+			if b.name == own.backend {
+				break
+			}
+			adapters[i].again = adapters[i].again || listed[place{models[i], b.name}] > before[own]
+		}
+		before[own]++
+	}
 }
 
 // index returns the adapter's place in the listing, if there is one, or -1.

@@ -46,13 +46,9 @@ func (g *guard) told() error {
 	return err
 }
 
-// guarded returns a kernel with a guard, or nil if it needs none.
-func (d *device) guarded(id driver.KernelID, k *driver.Kernel) *driver.Kernel {
-	if k.Bounded || d.Info().Limits.MaxLoopsPerInvoking == 0 {
-		return nil
-	}
-	s, err := wgsl.Tokenize(k.Source)
-	if err != nil {
+// guarded returns a kernel, whose text was read, with a guard, or nil if it needs none.
+func (d *device) guarded(id driver.KernelID, k *driver.Kernel, s *wgsl.Scan) *driver.Kernel {
+	if k.Bounded || d.Info().Limits.MaxLoopsPerInvoking == 0 || s == nil {
 		return nil
 	}
 	g := *k

@@ -87,3 +87,28 @@ func TestIdentify(t *testing.T) {
 		}
 	}
 }
+
+// A processor that several backends show counts once, in whatever order they are listed, and two of a model count twice.
+func TestMarkRepeats(t *testing.T) {
+	one, other := processor{1, 1}, processor{1, 2}
+	list := []struct {
+		model   processor
+		backend string
+		again   bool
+	}{
+		{one, "d3d12", true}, {one, "vulkan", false}, {other, "d3d12", false}, {one, "vulkan", false}, {one, "d3d12", true},
+		{one, "d3d12", false}, {one, "opengl", true}, {other, "opengl", true},
+	}
+	var adapters []adapter
+	var models []processor
+	for _, l := range list {
+		adapters = append(adapters, adapter{info: driver.AdapterInfo{Backend: l.backend}})
+		models = append(models, l.model)
+	}
+	markRepeats(adapters, models)
+	for i, l := range list {
+		if adapters[i].again != l.again {
+			t.Errorf("adapter %d: %v, want %v", i, adapters[i].again, l.again)
+		}
+	}
+}

@@ -65,6 +65,7 @@ type candidate struct {
 	layout  *C.core_layout
 	whole   *wgsl.Whole    // the text without pointers to parts of variables, if it had such
 	kernel  *driver.Kernel // with that text
+	scan    *wgsl.Scan     // of that text; nil if it cannot be read
 	guarded *driver.Kernel // the same with a guard, if it is to have one
 }
 
@@ -89,7 +90,7 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 		c.zero()
 	}
 	var e C.core_error
-	if c.guarded = d.guarded(id, c.kernel); c.guarded != nil {
+	if c.guarded = d.guarded(id, c.kernel, c.scan); c.guarded != nil {
 		C.core_guard(d.c, &e)
 	}
 	c.layout = C.core_layout_of(d.c, C.uint64_t(k.Layout), &e)
@@ -105,21 +106,22 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 func (c *candidate) check(info driver.AdapterInfo) string {
 	k, workgroup, effort := c.kernel, info.Limits.MaxWorkgroupMemory, int64(wgsl.Effort)
 	switch {
-	case k.Bounded || strings.HasPrefix(k.Label, "product/") || strings.HasPrefix(k.Label, "elementwise/"): // the library's own
+	case k.Bounded: // the library's own, or one that somebody knows well
 		effort = wgsl.Unlimited
-	case info.Kind != driver.KindCPU: // software adapters put each function into its callers
+	case k.Fused || info.Kind != driver.KindCPU: // what compiles for GPUs does not put each function into its callers
 		effort *= 16
 	}
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		return "an entry point that is not UTF-8, or with a zero byte"
 	}
-	if why := wgsl.Unsafe(k.Source); why != "" {
-		return why
-	}
 	s, err := wgsl.Tokenize(k.Source)
-	if err != nil {
-		return "" // the compiler says it better
+	if s == nil {
+		return err.Error()
 	}
+	if why := s.Unsafe(); why != "" || err != nil {
+		return why // or, with brackets that have no partners, what the compiler says
+	}
+	c.scan = s
 	whole, why := s.Pointers()
 	if whole == nil || why != "" {
 		return cmp.Or(why, s.Excess(k.Entry, workgroup, effort))
@@ -129,19 +131,20 @@ func (c *candidate) check(info driver.AdapterInfo) string {
 	}
 	rewritten := *k
 	rewritten.Source = whole.Text
-	c.whole, c.kernel = whole, &rewritten
+	c.whole, c.kernel, c.scan = whole, &rewritten, s
 	return whole.Report(s.Excess(k.Entry, workgroup, effort))
 }
 
 // zero has the kernel begin with zeros in the workgroup's memory.
 func (c *candidate) zero() {
-	if !strings.Contains(c.kernel.Source, "workgroup") {
+	if c.scan == nil {
 		return
 	}
-	if s, err := wgsl.Tokenize(c.kernel.Source); err == nil {
+	if text := c.scan.Zeroed(c.kernel.Entry); text != c.scan.Text {
 		zeroed := *c.kernel
-		zeroed.Source = s.Zeroed(zeroed.Entry)
+		zeroed.Source = text
 		c.kernel = &zeroed
+		c.scan, _ = wgsl.Tokenize(text)
 	}
 }
 
