@@ -96,8 +96,14 @@ func TestMarkRepeats(t *testing.T) {
 		backend string
 		again   bool
 	}{
-		{one, "d3d12", true}, {one, "vulkan", false}, {other, "d3d12", false}, {one, "vulkan", false}, {one, "d3d12", true},
-		{one, "d3d12", false}, {one, "opengl", true}, {other, "opengl", true},
+		{one, "d3d12", true},
+		{one, "vulkan", false},
+		{other, "d3d12", false},
+		{one, "vulkan", false},
+		{one, "d3d12", true},
+		{one, "d3d12", false},
+		{one, "opengl", true},
+		{other, "opengl", true},
 	}
 	var adapters []adapter
 	var models []processor
