@@ -237,6 +237,18 @@ func addPacked(t *testing.T, p programs, et fuse.Type) {
 	p.launch(t, best.First, chain(et.Compute(), fuse.Vector))
 }
 
+// packing reads the factor of a product that is packed.
+func packing(et fuse.Type, colMajor bool) *fuse.Func {
+	f := &fuse.Func{Type: et.Compute(), Code: []fuse.Instr{{Op: fuse.OpLoad, Type: et.Compute()}}}
+	f.Store = fuse.View{Type: et.Compute(), Class: fuse.Vector}
+	f.Loads = []fuse.View{{Type: et, Class: fuse.Gather, Slot: 1}}
+	f.Slots = []fuse.Slot{{Type: et.Compute(), Vec: true}, {Type: et}}
+	if !colMajor {
+		f.Loads[0].Class, f.Slots[1].Vec = fuse.Vector, true
+	}
+	return f
+}
+
 // addProducts adds every variant of a product for every way in which its factors can lie in memory.
 func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	part := &fuse.Func{Type: et.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc, Type: et.Compute()}}, Store: fuse.View{Type: et.Compute()}}
@@ -245,7 +257,9 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	software.Software = true
 	narrow := software
 	narrow.SwiftShader = true
-	for _, d := range []kernels.Device{portable, software, narrow} {
+	simd := software
+	simd.SIMD = true
+	for _, d := range []kernels.Device{portable, software, narrow, simd} {
 		for way := range 16 {
 			factor := func(col, odd bool) kernels.Operand {
 				o := kernels.Operand{Type: et, ColMajor: col, Stride: 4096, Vectors: true}
@@ -257,7 +271,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 			for _, rows := range []int{1, 2, 100} {
 				odd := rows % 2 // products of one row have odd sizes
 				r := kernels.Request{
-					M: rows, N: 100 + odd, K: 4000 + odd, Device: d,
+					M: rows, N: 100 + odd, K: 4000 + odd, Device: d, Type: et.Compute(),
 					A: factor(way&1 != 0, way&2 != 0), B: factor(way&4 != 0, way&8 != 0),
 				}
 				plans, err := r.Candidates()
@@ -265,6 +279,9 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 					t.Fatal(err)
 				}
 				for _, c := range plans {
+					if c.Pack != nil {
+						p.launch(t, c.Pack, packing(et, r.B.ColMajor))
+					}
 					if c.Parts == 1 {
 						p.launch(t, c.First, tail)
 					} else {

@@ -15,6 +15,11 @@ func UseHardwareKernels(dev *gpu.Device) { pretend(dev, false) }
 // UseNarrowKernels makes expressions on the device take the kernels meant for SwiftShader.
 func UseNarrowKernels(dev *gpu.Device) { pretend(dev, true) }
 
+// UseSIMDKernels makes expressions on the device take the kernels meant for SIMD on the CPU.
+func UseSIMDKernels(dev *gpu.Device) {
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD = true, true })
+}
+
 func pretend(dev *gpu.Device, swiftShader bool) {
 	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SwiftShader = swiftShader, swiftShader })
 }

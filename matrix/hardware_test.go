@@ -26,51 +26,59 @@ func someForms() []form {
 	return []form{forms[0], forms[3], forms[4]}
 }
 
-func TestHardwareProduct(t *testing.T) {
-	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) {
-		rng := newRand(20)
-		for _, s := range [][3]int{
-			{1, 1, 1},
-			{2, 3, 4},
-			{5, 7, 6},
-			{17, 33, 31},
-			{63, 65, 64},
-			{64, 64, 64},
-			{129, 70, 131},
-			{257, 20, 260},
-			{1, 300, 257},
-			{257, 300, 1},
-			{1, 5000, 3},
-			{3, 5000, 2},
-			{128, 0, 64},
-		} {
-			m, k, n := s[0], s[1], s[2]
-			if few && s != [3]int{5, 7, 6} && s != [3]int{1, 300, 257} {
-				continue
-			}
-			x, y, z := random(rng, m*k), random(rng, k*n), random(rng, n)
-			want, bound := reference(x, y, m, k, n)
-			for i := range want {
-				want[i] += float64(z[i%n])
-				bound[i] += 4*ulp(want[i]) + 4*ulp(4)
-			}
-			bias := must[*dense](t)(matrix.FromSlice(dev, 1, n, z))
-			for _, form := range someForms() {
-				a, _ := wrapped(t, dev, form, m, k, x)
-				b, _ := wrapped(t, dev, form, n, k, transposed(y, k, n))
-				c, mem := wrapped(t, dev, forms[1], m, n, make([]float32, m*n))
-				what := name(s, form.name)
-				check(t, c.Assign(matrix.Mul(a, b.T()).Add(bias)))
-				check(t, c.Sync(background))
-				within(t, what, must[[]float32](t)(c.Read(background)), want, bound)
-				guarded(t, what, c, mem)
-				for _, x := range []*dense{a, b, c} {
-					check(t, x.Close())
-				}
-			}
-			check(t, bias.Close())
-		}
+func TestHardwareProduct(t *testing.T) { onHardwareKernels(t, testProducts) }
+
+// TestSIMDProduct multiplies by the kernels meant for SIMD on the CPU.
+func TestSIMDProduct(t *testing.T) {
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseSIMDKernels(dev)
+		testProducts(t, dev)
 	})
+}
+
+func testProducts(t *testing.T, dev *gpu.Device) {
+	rng := newRand(20)
+	for _, s := range [][3]int{
+		{1, 1, 1},
+		{2, 3, 4},
+		{5, 7, 6},
+		{17, 33, 31},
+		{63, 65, 64},
+		{64, 64, 64},
+		{129, 70, 131},
+		{257, 20, 260},
+		{1, 300, 257},
+		{257, 300, 1},
+		{1, 5000, 3},
+		{3, 5000, 2},
+		{128, 0, 64},
+	} {
+		m, k, n := s[0], s[1], s[2]
+		if few && s != [3]int{5, 7, 6} && s != [3]int{1, 300, 257} {
+			continue
+		}
+		x, y, z := random(rng, m*k), random(rng, k*n), random(rng, n)
+		want, bound := reference(x, y, m, k, n)
+		for i := range want {
+			want[i] += float64(z[i%n])
+			bound[i] += 4*ulp(want[i]) + 4*ulp(4)
+		}
+		bias := must[*dense](t)(matrix.FromSlice(dev, 1, n, z))
+		for _, form := range someForms() {
+			a, _ := wrapped(t, dev, form, m, k, x)
+			b, _ := wrapped(t, dev, form, n, k, transposed(y, k, n))
+			c, mem := wrapped(t, dev, forms[1], m, n, make([]float32, m*n))
+			what := name(s, form.name)
+			check(t, c.Assign(matrix.Mul(a, b.T()).Add(bias)))
+			check(t, c.Sync(background))
+			within(t, what, must[[]float32](t)(c.Read(background)), want, bound)
+			guarded(t, what, c, mem)
+			for _, x := range []*dense{a, b, c} {
+				check(t, x.Close())
+			}
+		}
+		check(t, bias.Close())
+	}
 }
 
 func TestHardwareStacks(t *testing.T) {

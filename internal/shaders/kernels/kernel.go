@@ -19,6 +19,7 @@ import (
 type Device struct {
 	Software       bool // it runs on the CPU
 	SwiftShader    bool // software with vectors of four and few registers, where large tiles take long to compile
+	SIMD           bool // software with vectors of four that runs invocations one after another
 	MaxInvocations int  // of one workgroup
 	MaxMemory      int  // bytes of workgroup memory of one kernel
 }
@@ -65,6 +66,10 @@ var (
 	groupText string
 	//go:embed product/row.wgsl
 	rowText string
+	//go:embed product/panel.wgsl
+	panelKernel string
+	//go:embed product/pack.wgsl
+	packText string
 	//go:embed product/sum.wgsl
 	sumText string
 	//go:embed sparse/rows.wgsl
@@ -113,6 +118,8 @@ var (
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16}
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16}
+	productPanel   = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
+	productPack    = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
@@ -201,6 +208,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
+	case productPanel:
+		return panelText(k, t)
 	}
 	return ""
 }
@@ -260,6 +269,10 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		sortTake(r.k, e, shape, storage[0])
 	case productTile, productGroup, productRow:
 		multiply(r.k, e, shape, storage)
+	case productPanel:
+		multiplyPanels(r.k, e, shape, storage)
+	case productPack:
+		packPanels(e, shape)
 	case productSum, sparseSum:
 		addParts(r, e, shape, storage)
 	case sparseRows:

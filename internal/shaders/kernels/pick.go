@@ -102,7 +102,7 @@ func (v *variant) fits(r *Request) bool {
 	d := &r.Device
 	switch {
 	case v.form == productTile:
-		return d.Software && v.compiles(d.SwiftShader)
+		return d.Software && v.compiles(d)
 	case d.Software || v.threads() > d.MaxInvocations || v.memory() > d.MaxMemory || (v.form == productRow) != (r.M == 1):
 		return false
 	}
@@ -112,8 +112,11 @@ func (v *variant) fits(r *Request) bool {
 
 // compiles keeps tiles to sizes that are worth their compilation. llvmpipe takes half a second for 16x16 and gains
 // nothing from it; SwiftShader takes 20 ms and gains a tenth over 8x16, but loses on one or two rows of sixteen.
-func (v *variant) compiles(swiftShader bool) bool {
-	if swiftShader {
+func (v *variant) compiles(d *Device) bool {
+	switch {
+	case d.SIMD: // to the accumulators that there are registers for
+		return v.rq*v.rt*v.cq <= 8
+	case d.SwiftShader:
 		return v.rt == 4 || v.cq < 4
 	}
 	return v.rq*v.cq <= 8
@@ -196,11 +199,15 @@ type costs struct {
 
 var (
 	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
+	simdCosts        = costs{load: 1, scalars: 4, row: 4, lanes: 1, launch: 2000}
 	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
 )
 
 func (r *Request) costs() *costs {
-	if r.Device.SwiftShader {
+	switch {
+	case r.Device.SIMD:
+		return &simdCosts
+	case r.Device.SwiftShader:
 		return &swiftShaderCosts
 	}
 	return &llvmpipeCosts

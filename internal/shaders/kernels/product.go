@@ -25,6 +25,7 @@ import (
 type Request struct {
 	M, N, K int
 	Stack   int
+	Type    fuse.Type // that it is computed in
 	A, B    Operand
 	Device  Device
 }
@@ -49,6 +50,8 @@ func (o *Operand) factor(rows, cols int, alongK bool) Factor {
 
 // Product is how a product is computed.
 type Product struct {
+	Pack   *Launch // of B, read by rows, before First; nil where First reads B itself
+	Packed [2]int  // rows and columns of what Pack leaves
 	First  *Launch
 	A, B   Factor  // as First reads them
 	Parts  int     // First leaves so many matrices of m rows, one below the other
@@ -73,6 +76,9 @@ func (r *Request) Pick() (*Product, error) {
 	all, err := r.choices()
 	if err != nil {
 		return nil, err
+	}
+	if r.panels() {
+		return r.planPanels(r.Type), nil
 	}
 	best := all[0]
 	for _, c := range all {
@@ -99,6 +105,9 @@ func (r *Request) Candidates() ([]*Product, error) {
 	plans := make([]*Product, len(all))
 	for i, c := range all {
 		plans[i] = r.plan(c)
+	}
+	if err == nil && r.panels() {
+		plans = append(plans, r.planPanels(r.Type))
 	}
 	return plans, err
 }

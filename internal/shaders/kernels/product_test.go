@@ -18,6 +18,7 @@ var devices = map[string]Device{
 	"llvmpipe":    {Software: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256, MaxMemory: 32768},
 	"portable":    Portable,
+	"simd":        {Software: true, SIMD: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"small":       {MaxInvocations: 64, MaxMemory: 8192},
 	"none":        {},
 }
@@ -90,6 +91,20 @@ func execute(t *testing.T, p *Product, f *fuse.Func, a, b memory, m, n int, numb
 			t.Fatalf("%s: %d and %d bindings for %d buffers", program.Name, program.Own, program.Inputs, len(storage))
 		}
 		program.Reference.Run(l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, nil, numbers), storage)
+	}
+	if p.Pack != nil {
+		packed := make([]byte, 4*p.Packed[0]*p.Packed[1])
+		from := fuse.Place{Offset: b.operand.Offset, Row: b.operand.Stride, Col: 1}
+		if b.operand.ColMajor {
+			from.Row, from.Col = from.Col, from.Row
+		}
+		load := &fuse.Func{
+			Type: f.Type, Code: []fuse.Instr{{Op: fuse.OpLoad, Type: f.Type}}, Store: fuse.View{Type: f.Type, Class: fuse.Vector},
+			Loads: []fuse.View{{Type: b.operand.Type, Class: fuse.Gather, Slot: 1}}, Slots: []fuse.Slot{{Type: f.Type, Vec: true}, {Type: b.operand.Type}},
+		}
+		params := load.Params(shaders.Words(nil, p.Pack.Shape...), fuse.Place{Row: p.Packed[1], Col: 1}, []fuse.Place{from}, nil)
+		p.Pack.Program(load).Reference.Run(p.Pack.Groups, params, [][]byte{packed, b.bytes})
+		b.bytes = packed
 	}
 	if p.Parts == 1 {
 		run(p.First, f, place, numbers, a.bytes, b.bytes, result)
@@ -176,11 +191,15 @@ func TestTypes(t *testing.T) {
 		{fuse.I32, fuse.F32, fuse.F32, fuse.F32},
 		{fuse.F16, fuse.U32, fuse.F32, fuse.F32},
 	} {
-		for bits := range 16 {
+		for bits := range 32 {
 			const m, n, k = 5, 12, 11
+			device := Portable
+			if bits >= 16 {
+				device = devices["simd"]
+			}
 			a := newMemory(rng, c[0], m, k, bits&1 != 0, bits&2 != 0)
 			b := newMemory(rng, c[1], k, n, bits&4 != 0, bits&8 != 0)
-			r := Request{M: m, N: n, K: k, A: a.operand, B: b.operand, Device: Portable}
+			r := Request{M: m, N: n, K: k, A: a.operand, B: b.operand, Type: c[2], Device: device}
 			p, err := r.Pick()
 			if err != nil {
 				t.Fatal(err)
@@ -289,6 +308,13 @@ func variantOf(k *Kernel) *variant {
 func checkPlan(t *testing.T, r *Request, p *Product) {
 	t.Helper()
 	k, name, shape := &p.First.Kernel, p.First.Name(), p.First.Shape
+	if k.form == productPanel {
+		tiles := panelGroup * int(p.First.Groups[0]) * int(p.First.Groups[1])
+		if !r.Device.SIMD || shape[3]*panelCols < r.N || tiles < shape[3]*((r.M+panelRows-1)/panelRows) || len(shape) != k.form.shape {
+			t.Errorf("%s: %v and %v do not cover the product", name, shape, p.First.Groups)
+		}
+		return
+	}
 	v := variantOf(k)
 	vectors := (r.K + 3) / 4
 	wide, high, parts, chunk := shape[3], shape[4], shape[5], shape[6]

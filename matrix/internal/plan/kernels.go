@@ -88,11 +88,14 @@ func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 
 // multiply appends the launches of a product.
 func (p *planner) multiply(b *builder, x, y Operand) {
-	request := kernels.Request{M: b.rows, N: b.cols, K: x.Cols, A: p.described(x), B: p.described(y), Device: p.Device.Device}
+	request := kernels.Request{M: b.rows, N: b.cols, K: x.Cols, Type: b.f.Type, A: p.described(x), B: p.described(y), Device: p.Device.Device}
 	best, err := request.Pick()
 	if err != nil {
 		p.tooMuch("Mul", err.Error())
 		return
+	}
+	if best.Pack != nil {
+		y = p.packed(best, y)
 	}
 	first, parts := b, Operand{}
 	if best.Parts > 1 { // left in a temporary
@@ -110,11 +113,21 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 	}
 }
 
+// packed copies a product's right factor for its kernel.
+func (p *planner) packed(best *kernels.Product, y Operand) Operand {
+	panels := p.newTemp(best.B.Type, best.Packed[0], best.Packed[1])
+	b := p.newBuilder(panels, panels.Type, false)
+	b.rows, b.cols = y.Rows, y.Cols
+	b.build(p.leaf(y), false)
+	b.launch(best.Pack)
+	return panels
+}
+
 // multiplyStack appends the launch that computes all products of a stack, or those of each of them.
 func (p *planner) multiplyStack(b *builder, n *expr.Node, x, y Operand) {
 	s := n.Stack
 	request := kernels.Request{
-		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Device: p.Device.Device,
+		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Type: b.f.Type, Device: p.Device.Device,
 		A: p.stacked(n, 0, x, n.Rows/s.Count, s.Inner), B: p.stacked(n, 1, y, s.Inner, n.Cols),
 	}
 	best, err := request.Pick()
