@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !js && cgo
+//go:build !js
 
 package matrix_test
 
