@@ -35,16 +35,17 @@ func TestArena(t *testing.T) {
 		} else {
 			refused++
 		}
-		for other, h := range live { // one of them, and more of them when there is no memory
+		frees := rng.IntN(2)
+		if !ok {
+			frees = 20
+		}
+		for other, h := range live {
+			if frees--; frees < 0 {
+				break
+			}
 			fill(h, other, 0)
 			a.give(h.at, h.size)
 			delete(live, other)
-			if ok && rng.IntN(3) > 0 {
-				break
-			}
-			if rng.IntN(20) == 0 {
-				break
-			}
 		}
 		for i, s := range a.free {
 			if s.from >= s.to || i > 0 && a.free[i-1].to >= s.from || s.to >= a.end {

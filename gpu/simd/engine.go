@@ -5,6 +5,7 @@ package simd
 import (
 	"context"
 	"encoding/binary"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -171,7 +172,9 @@ func (p *program) Run(d *software.Dispatch) error {
 		return fault.Fail("simd: Dispatch", fault.ErrLimit, fault.Text(total, " workgroups, the most are ", uint64(most)))
 	}
 	p.arguments(d)
-	return p.launch(uint32(total), d.Pause)
+	err := p.launch(uint32(total), d.Pause)
+	runtime.KeepAlive(d)
+	return err
 }
 
 // arguments fills the control block.

@@ -122,9 +122,14 @@ func (l *launch) size(most, left uint64, workers int) uint64 {
 
 // run runs some workgroups, and reports whether to go on.
 func (l *launch) run(in *instance, scratch, from, to uint32) bool {
-	begun := time.Now()
+	var begun time.Time
+	if l.total > 1 {
+		begun = time.Now()
+	}
 	result, err := in.call(l.address(l.control), scratch, from, to)
-	l.pace.note(time.Since(begun), to-from)
+	if l.total > 1 {
+		l.pace.note(time.Since(begun), to-from)
+	}
 	if result == done && err == nil && !l.stopped() {
 		return true
 	}

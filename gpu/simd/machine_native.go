@@ -115,14 +115,6 @@ func exportMemory(pages int) []byte {
 	return append(text, "\x07\x0a\x01\x06memory\x02\x00"...)
 }
 
-// leb encodes a number as WebAssembly does.
-func leb(n int) (b []byte) {
-	for ; n >= 0x80; n >>= 7 {
-		b = append(b, byte(n)|0x80)
-	}
-	return append(b, byte(n))
-}
-
 // Reallocate is wazero's question for the memory, which is there as a whole.
 func (m *machine) Reallocate(size uint64) []byte { return m.mem[:min(size, uint64(len(m.mem)))] }
 

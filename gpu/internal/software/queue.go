@@ -16,6 +16,7 @@ import (
 
 // queue runs works one after another, each on a goroutine that waits for the one before.
 type queue struct {
+	op      string        // of errors
 	last    chan struct{} // done of the last work
 	staged  uint64        // bytes of host data that wait in works
 	most    uint64        // how many there may be before Submit waits
@@ -60,7 +61,8 @@ const (
 	pageSlice = 50 * time.Millisecond
 )
 
-func (q *queue) init() {
+func (q *queue) init(op string) {
+	q.op = op
 	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
 	close(q.last)
 	if runtime.GOARCH == "wasm" {
@@ -121,7 +123,7 @@ func (d *Device) perform(w *work) {
 		d.mu.Lock()
 		if !returned {
 			d.SetLost("kernel " + c.label + " did not return: " + cmp.Or(cause, "it ended its goroutine"))
-			w.err = d.Usable(d.name("queued work"))
+			w.err = d.Usable(d.queue.op)
 			<-d.queue.running
 		}
 		d.queue.staged -= w.staged
@@ -159,7 +161,10 @@ func (d *Device) begin(w *work) bool {
 	d.queue.running <- struct{}{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if w.err = cmp.Or(w.err, d.Usable(d.name("queued work"))); w.err == nil && w.kind != ofFree {
+	if w.err == nil {
+		w.err = d.Usable(d.queue.op)
+	}
+	if w.err == nil && w.kind != ofFree {
 		w.err = d.refusal
 	}
 	if w.err != nil {
