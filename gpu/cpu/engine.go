@@ -4,6 +4,7 @@ package cpu
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/internal/software"
@@ -36,7 +37,7 @@ func (references) Close() {}
 type reference func(groups [3]uint32, params []byte, storage [][]byte)
 
 func (r reference) Run(d *software.Dispatch) error {
-	r(d.Groups, d.Params, d.Storage)
+	r(d.Groups, d.Params, slices.Clone(d.Storage))
 	return nil
 }
 

@@ -140,6 +140,7 @@ type program struct {
 	storage   []int // for each storage binding of the module the number of that of the layout
 	instances []*instance
 	pace      pace
+	running   launch // the dispatch that runs
 }
 
 // Close implements [software.Program].

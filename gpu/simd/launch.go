@@ -49,7 +49,9 @@ func (p *program) launch(total uint32, pause func()) error {
 	if err != nil {
 		return err
 	}
-	l := &launch{program: p, total: total, pause: pause}
+	l := &p.running
+	l.program, l.total, l.pause, l.failed, l.trap = p, total, pause, nil, nil
+	l.next.Store(0)
 	known := p.pace.get()
 	all := time.Duration(known * float64(total))
 	switch {

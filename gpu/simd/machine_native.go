@@ -86,8 +86,8 @@ func newMachine() (*machine, error) {
 	var mem []byte
 	err := errors.New("no compiler for this processor")
 	if supported() {
-		for size := memoryBytes; size >= leastBytes; size /= 2 {
-			if mem, err = reserve(size &^ (1<<16 - 1)); err == nil {
+		for size := uint64(memoryBytes); size >= leastBytes; size /= 2 {
+			if mem, err = reserve(int(size &^ (1<<16 - 1))); err == nil {
 				break
 			}
 		}

@@ -62,7 +62,7 @@ func New(c Config) *Device {
 		mapped:   map[driver.BufferID]*byte{},
 		memory:   memory.Meter{Foreign: !c.GoMemory},
 	}
-	d.queue.init(d.name("queued work"))
+	d.queue.init(d.name("queued work"), d.pause)
 	return d
 }
 

@@ -43,7 +43,7 @@ type Program interface {
 type Dispatch struct {
 	Groups  [3]uint32
 	Params  []byte   // nil for a kernel without a parameter block
-	Storage [][]byte // what the storage bindings show, in the order of the bindings
+	Storage [][]byte // what the storage bindings show, in the order of the bindings; other dispatches have it, too
 	// Pause lets the page run where there is one thread for all, if it did not for long. A program calls it between two parts of a dispatch.
 	Pause func()
 }

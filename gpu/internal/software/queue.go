@@ -17,6 +17,7 @@ import (
 // queue runs works one after another, each on a goroutine that waits for the one before.
 type queue struct {
 	op      string        // of errors
+	pause   func()        // is the device's
 	last    chan struct{} // done of the last work
 	staged  uint64        // bytes of host data that wait in works
 	most    uint64        // how many there may be before Submit waits
@@ -48,10 +49,19 @@ const (
 	ofFree             // goes on
 )
 
-// command is one command with its operands.
+// command is one command with its operands: a function, or the dispatch of a kernel.
 type command struct {
-	label string // of a kernel
-	do    func() error
+	do func()
+	kernel
+	launch Dispatch
+}
+
+func (c *command) run() error {
+	if c.do == nil {
+		return c.program.Run(&c.launch)
+	}
+	c.do()
+	return nil
 }
 
 const (
@@ -61,8 +71,8 @@ const (
 	pageSlice = 50 * time.Millisecond
 )
 
-func (q *queue) init(op string) {
-	q.op = op
+func (q *queue) init(op string, pause func()) {
+	q.op, q.pause = op, pause
 	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
 	close(q.last)
 	if runtime.GOARCH == "wasm" {
@@ -103,11 +113,10 @@ func (d *Device) release(free func()) {
 		return
 	default:
 	}
-	w := &work{kind: ofFree, commands: []command{{do: func() error {
+	w := &work{kind: ofFree, commands: []command{{do: func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		free()
-		return nil
 	}}}}
 	d.enqueue(w)
 	d.queue.frees = w.done
@@ -137,10 +146,10 @@ func (d *Device) perform(w *work) {
 		if !d.begin(w) {
 			break
 		}
-		err := c.do()
+		err := c.run()
 		<-d.queue.running
 		if err != nil {
-			d.refuse(w, c, err)
+			d.refuse(w, c.label, err)
 			break
 		}
 		d.pause()
@@ -176,10 +185,10 @@ func (d *Device) begin(w *work) bool {
 }
 
 // refuse notes that a list did not run to its end.
-func (d *Device) refuse(w *work, c command, err error) {
+func (d *Device) refuse(w *work, label string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err = d.fail("Dispatch", err, "kernel "+c.label)
+	err = d.fail("Dispatch", err, "kernel "+label)
 	if w.number != 0 {
 		err = driver.Refusal{List: w.number, Err: err}
 	}
@@ -198,7 +207,7 @@ func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), 
 	if err != nil {
 		return err
 	}
-	w := &work{kind: ofCall, commands: []command{{do: func() error { do(); return nil }}}}
+	w := &work{kind: ofCall, commands: []command{{do: do}}}
 	d.enqueue(w)
 	d.mu.Unlock()
 	select {
@@ -252,10 +261,8 @@ func (d *Device) stageable(l *driver.CommandList) error {
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
 func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
-	w := &work{number: l.Number}
-	add := func(do func()) {
-		w.commands = append(w.commands, command{do: func() error { do(); return nil }})
-	}
+	w := &work{number: l.Number, commands: make([]command, 0, 1+len(l.Words)/7)} // a dispatch has 7 words
+	add := func(do func()) { w.commands = append(w.commands, command{do: do}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
 		switch v := c.Words; c.Op {
@@ -307,13 +314,13 @@ func (d *Device) stage(h driver.Host) ([]byte, error) {
 
 func (d *Device) dispatch(w []uint32, blocks []byte) command {
 	k := d.kernels[driver.KernelID(w[0])]
-	launch := &Dispatch{Groups: [3]uint32(w[2:5]), Storage: slices.Clone(d.sets[driver.BindingsID(w[1])]), Pause: d.pause}
+	launch := Dispatch{Groups: [3]uint32(w[2:5]), Storage: d.sets[driver.BindingsID(w[1])], Pause: d.queue.pause}
 	if k.params {
 		at := int(w[5])
 		end := min(at+driver.MaxParams, len(blocks))
 		launch.Params = blocks[at:end:end]
 	}
-	return command{k.label, func() error { return k.program.Run(launch) }}
+	return command{kernel: k, launch: launch}
 }
 
 // span returns a part of a buffer, clipped so that nothing after it can be reached.
