@@ -19,7 +19,7 @@
 // worth it. In JavaScript there is one thread, and between two parts of a dispatch the page runs.
 //
 // Close ends a kernel that is running. Kernels that do not say how far their loops go are watched: a workgroup whose loops take some
-// thousand million turns is ended, and its list is a [driver.Refusal] with fault.ErrLimit. A long workgroup delays Go's garbage collector.
+// hundred million turns is ended, and its list is a [driver.Refusal] with fault.ErrLimit. A long workgroup delays Go's garbage collector.
 package simd
 
 import (

@@ -27,9 +27,9 @@ const (
 	pages       = 1<<16 - 1
 	memoryBytes = pages << 16
 	leastBytes  = 256 << 20 // a machine with less is none
-	// turns ends kernels that do not end, in some seconds: the garbage collector waits for code that is not Go's, and everybody else for
-	// the collector.
-	turns = 1<<32 - 1
+	// turns ends kernels that do not end, in a second or two: the garbage collector waits for code that is not Go's, and everybody else
+	// for the collector.
+	turns = 1 << 29
 	// chunkTime is how long a call of a module should take, for the collector's sake.
 	chunkTime = 2 * time.Millisecond
 	goMemory  = false

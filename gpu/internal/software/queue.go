@@ -188,7 +188,7 @@ func (d *Device) begin(w *work) bool {
 func (d *Device) refuse(w *work, label string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err = d.fail("Dispatch", err, "kernel "+label)
+	err = d.fail("Dispatch", err, "; kernel "+label)
 	if w.number != 0 {
 		err = driver.Refusal{List: w.number, Err: err}
 	}
