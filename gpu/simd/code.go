@@ -4,6 +4,7 @@ package simd
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -24,6 +25,7 @@ type code struct {
 type binding struct {
 	number int
 	access driver.Access
+	least  int // bytes that it needs
 }
 
 // codes has the kernels that were compiled last, for all devices: to compile takes some milliseconds.
@@ -46,7 +48,10 @@ func (c *cache) of(ctx context.Context, k *driver.Kernel, conf *config) (*code, 
 	}
 	made, err := conf.compile(k, describe(conf.turns).Limits)
 	if err != nil {
-		return nil, fail("NewKernel", err, labelled(k))
+		if o, ok := errors.AsType[*fault.OpError](err); ok {
+			o.Detail = labelled(k) + o.Detail
+		}
+		return nil, err
 	}
 	if made.text, err = translate(ctx, made.wasm); err != nil {
 		return nil, fail("NewKernel", fault.ErrCompile, labelled(k), err.Error())

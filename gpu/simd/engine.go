@@ -172,6 +172,12 @@ func (p *program) Run(d *software.Dispatch) error {
 	if total *= uint64(d.Groups[2]); total > most {
 		return fault.Fail("simd: Dispatch", fault.ErrLimit, fault.Text(total, " workgroups, the most are ", uint64(most)))
 	}
+	for i, n := range p.storage {
+		if least := p.code.bindings[i].least; len(d.Storage[n]) < least {
+			return fault.Fail("simd: Dispatch", fault.ErrInvalid, fault.Text(len(d.Storage[n]), " bytes for binding ", p.code.bindings[i].number,
+				", which needs ", least))
+		}
+	}
 	p.arguments(d)
 	err := p.launch(uint32(total), d.Pause)
 	runtime.KeepAlive(d)

@@ -60,6 +60,11 @@ func supported() bool {
 	return js.Global().Get("WebAssembly").Call("validate", bytesOf(probe)).Bool()
 }
 
+// relaxed reports whether the engine knows relaxed SIMD.
+var relaxed = sync.OnceValue(func() bool {
+	return js.Global().Get("WebAssembly").Call("validate", bytesOf(probeRelaxed)).Bool()
+})
+
 // bytesOf copies bytes to JavaScript.
 func bytesOf(b []byte) js.Value {
 	v := js.Global().Get("Uint8Array").New(len(b))

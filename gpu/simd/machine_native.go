@@ -59,6 +59,9 @@ var compiler = sync.OnceValue(func() (r wazero.Runtime) {
 
 func supported() bool { return compiler() != nil }
 
+// relaxed says that wazero knows no relaxed SIMD.
+func relaxed() bool { return false }
+
 // translation is a module in machine code.
 type translation struct{ module wazero.CompiledModule }
 

@@ -97,7 +97,7 @@ var modules = map[string]func() []byte{
 }
 
 func byHand(k *driver.Kernel, _ driver.Limits) (*code, error) {
-	return &code{wasm: modules[k.Source](), scratch: 100, bindings: []binding{{0, driver.AccessReadWrite}}}, nil
+	return &code{wasm: modules[k.Source](), scratch: 100, bindings: []binding{{0, driver.AccessReadWrite, 4}}}, nil
 }
 
 func openWith(t testing.TB, c config) driver.Device {
