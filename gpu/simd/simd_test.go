@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -329,17 +328,6 @@ func TestManyGoroutines(t *testing.T) {
 	all.Wait()
 }
 
-// references makes a kernel's reference its native form.
-type references struct{ driver.Device }
-
-func (r references) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
-	if k != nil && k.Reference != nil {
-		native := *k
-		native.Native, k = k.Reference, &native
-	}
-	return r.Device.NewKernel(ctx, id, k)
-}
-
 // BenchmarkDispatch measures what a dispatch costs beside its kernel: alone and in a list.
 func BenchmarkDispatch(b *testing.B) {
 	for _, groups := range []uint32{1, 16} {
@@ -365,23 +353,5 @@ func BenchmarkDispatch(b *testing.B) {
 			must(b, d.Submit(l))
 			must(b, d.Wait(b.Context()))
 		}
-	})
-}
-
-// TestConformanceOfReferences runs the suite on the device alone, with the references in place of modules.
-func TestConformanceOfReferences(t *testing.T) {
-	if testing.Short() {
-		return
-	}
-	gputest.Run(t, func(ctx context.Context) (driver.Device, error) {
-		list, err := New().Adapters(ctx)
-		if err != nil {
-			return nil, err
-		}
-		d, err := list[0].Open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return references{d}, nil
 	})
 }
