@@ -50,8 +50,6 @@ func (g *function) foldOne(n, x *node) *node {
 		return g.f32(float32(x.imm))
 	case n.op == wasm.F32ConvertI32S && x.isInt():
 		return g.f32(float32(int32(x.imm)))
-	case n.op == wasm.I32x4Splat && x.isInt():
-		return g.all(wasm.V128, false, x.imm)
 	}
 	return nil
 }

@@ -3,8 +3,6 @@
 package compile
 
 import (
-	"maps"
-
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
@@ -24,8 +22,8 @@ type function struct {
 	values map[*ir.Value][]*node
 	kept   map[*ir.Value]int // the first cell of values that outlive a region; see uniform.go
 	places map[*ir.Var]place
-	spills map[*node]*variable
-	epochs []int // how often each memory was written
+	spills map[ir.Expr]*variable // constants
+	epochs []int                 // how often each memory was written
 	to     targets
 	params []*node
 	shared *group // of kernels with barriers
@@ -41,7 +39,7 @@ const (
 func (m *generator) newFunction(params ...wasm.ValType) *function {
 	g := &function{
 		gen: m, table: map[key]*node{}, root: &region{}, values: map[*ir.Value][]*node{}, places: map[*ir.Var]place{},
-		epochs: make([]int, anyClasses), spills: map[*node]*variable{},
+		epochs: make([]int, anyClasses), spills: map[ir.Expr]*variable{},
 	}
 	g.region = g.root
 	for i, t := range params {
@@ -220,15 +218,23 @@ func (m *generator) write(g *function, guard *turns) wasm.Func {
 	return wasm.Func{Locals: e.locals, Code: e.code}
 }
 
-// spill keeps a value in memory, to have one of its elements whose number is computed.
-func (g *function) spill(e any, x []*node) *variable {
-	t := e.(interface{ Type() *ir.Type }).Type()
-	if va := g.spills[x[0]]; va != nil && va.v.Type == t && x[0].region.open() {
+// spill keeps a value in memory, to have one of its elements whose number is computed. A constant is written once, at the beginning.
+func (g *function) spill(e ir.Expr, x []*node) *variable {
+	if va := g.spills[e]; va != nil {
 		return va
 	}
-	va := &variable{v: &ir.Var{Type: t}, cell: -1, class: g.newClass(), addr: g.scratch(), offset: g.gen.reserve(t.Size)}
+	t := e.Type()
+	va := &variable{v: &ir.Var{Type: t}, cell: -1, addr: g.scratch(), offset: g.gen.reserve(t.Size)}
+	if _, constant := e.(*ir.Const); constant {
+		region, loop := g.region, g.loop
+		g.region, g.loop = g.root, nil
+		g.store(va.whole(), x)
+		g.region, g.loop = region, loop
+		g.epochs[neverWritten] = 0
+		g.spills[e] = va
+		return va
+	}
+	va.class = g.newClass()
 	g.store(va.whole(), x)
 	return va
 }
-
-func clone[K comparable, V any](m map[K]V) map[K]V { return maps.Clone(m) }

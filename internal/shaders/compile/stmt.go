@@ -107,7 +107,9 @@ func (g *function) fill(class int, addr *node, offset uint32, size int) {
 	g.emit(item{
 		kind: itemStore, op: wasm.MemoryFill, addr: g.add(addr, g.i32(offset)), node: g.i32(0), args: []*node{g.i32(uint32(size))}, class: class,
 	})
-	g.epochs[class]++
+	if class != neverWritten {
+		g.epochs[class]++
+	}
 }
 
 // storeTo stores a value. What is long and lies in memory is copied there.

@@ -90,14 +90,14 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 
 // lane returns a component as a scalar of a kind.
 func (g *function) lane(v *node, i int, k ir.Kind) *node {
-	if i == 0 || v.op == wasm.V128Const || v.op == wasm.F32x4Splat || v.op == wasm.I32x4Splat {
-		if s := g.uniform(v, i, k); s != nil {
-			return s
-		}
+	if s := g.known(v, i, k); s != nil {
+		return s
 	}
-	if v.op == wasm.I8x16Shuffle {
-		from := int(v.lanes[4*i] / 4)
-		return g.lane(v.args[from/4], from%4, k)
+	if b := v.lanes[4*i : 4*i+4]; v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3 {
+		return g.lane(v.args[b[0]/16], int(b[0]/4%4), k)
+	}
+	if (v.op == wasm.F32x4ReplaceLane || v.op == wasm.I32x4ReplaceLane) && int(v.imm) != i {
+		return g.lane(v.args[0], i, k)
 	}
 	switch k {
 	case ir.F32:
@@ -108,26 +108,29 @@ func (g *function) lane(v *node, i int, k ir.Kind) *node {
 	return g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
 }
 
-// uniform returns lane i of a constant or a splat without a look into the vector.
-func (g *function) uniform(v *node, i int, k ir.Kind) *node {
+// known returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.
+func (g *function) known(v *node, i int, k ir.Kind) *node {
 	var s *node
 	switch v.op {
 	case wasm.V128Const:
 		s = g.i32(v.word(i))
 	case wasm.F32x4Splat, wasm.I32x4Splat:
 		s = v.args[0]
+	case wasm.F32x4ReplaceLane, wasm.I32x4ReplaceLane:
+		if int(v.imm) != i {
+			return nil
+		}
+		s = v.args[1]
 	default:
 		return nil
 	}
 	switch {
 	case k == ir.Bool:
-		return g.and(s, g.i32(1))
-	case k == ir.F32 && s.typ == wasm.I32:
-		return g.opTo(wasm.F32ReinterpretI, wasm.F32, s)
-	case k != ir.F32 && s.typ == wasm.F32:
-		return g.opTo(wasm.I32ReinterpretF, wasm.I32, s)
+		return g.and(g.bitcast(s, wasm.I32), g.i32(1))
+	case k == ir.F32:
+		return g.bitcast(s, wasm.F32)
 	}
-	return s
+	return g.bitcast(s, wasm.I32)
 }
 
 // same returns the scalar that all lanes of a vector of integers have, or nil.
