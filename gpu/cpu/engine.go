@@ -32,7 +32,7 @@ func (references) Compile(_ context.Context, k *driver.Kernel) (software.Program
 // Stop does nothing: nobody can stop Go code.
 func (references) Stop() {}
 
-func (references) Close() {}
+func (references) Close(bool, [][]byte) {}
 
 type reference func(groups [3]uint32, params []byte, storage [][]byte)
 

@@ -9,9 +9,11 @@
 // # Memory
 //
 // Modules address memory with 32 bits. Natively the buffers of a device are in one range of addresses of nearly 4 GiB, whose pages become
-// memory when they are first used, and go back to the system with large buffers that are freed. They have no handles, and none can be
-// imported. In JavaScript buffers are Go's memory, which is a WebAssembly memory itself: handles and imports are a []byte, as those of
-// package cpu.
+// memory when they are first used, and go back to the system with large buffers that are freed. In JavaScript buffers are Go's memory,
+// which is a WebAssembly memory itself.
+//
+// [driver.Device.Handle] returns a []byte. Natively [driver.Device.ImportBuffer] takes such handles only, and a device that gave handles out
+// leaves the addresses, and the memory of those buffers, when it is closed. In JavaScript it takes any []byte, as package cpu does.
 //
 // # Execution
 //

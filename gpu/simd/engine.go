@@ -47,7 +47,7 @@ func newEngine(c config) (*engine, error) {
 	}
 	e := &engine{config: c, machine: m, scratch: make([][]byte, max(1, c.threads)), programs: map[*program]bool{}}
 	if e.control, err = m.allocate(controlBytes); err != nil {
-		m.close()
+		m.close(false, nil)
 		return nil, err
 	}
 	e.put(argStop, m.address(e.control)+atStop)
@@ -91,7 +91,7 @@ func (e *engine) stopped() bool { return atomic.LoadUint32(e.stop()) != 0 }
 func (e *engine) Stop() { atomic.StoreUint32(e.stop(), 1) }
 
 // Close releases the memory.
-func (e *engine) Close() {
+func (e *engine) Close(lent bool, keep [][]byte) {
 	e.mu.Lock()
 	programs := e.programs
 	e.programs = nil
@@ -99,7 +99,7 @@ func (e *engine) Close() {
 	for p := range programs {
 		p.release()
 	}
-	e.machine.close()
+	e.machine.close(lent, keep)
 }
 
 // workspace returns the scratch memory of a worker, of at least so many bytes.

@@ -131,7 +131,7 @@ func (*machine) address(mem []byte) uint32 { return uint32(address(mem)) }
 
 func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) }
 
-func (*machine) close() {}
+func (*machine) close(bool, [][]byte) {}
 
 // instance is a module on Go's memory.
 type instance struct{ run js.Value }

@@ -5,9 +5,11 @@
 package simd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -155,10 +157,21 @@ func (m *machine) address(mem []byte) uint32 { return uint32(address(mem) - addr
 
 func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) }
 
-// close releases the memory. All instances are closed.
-func (m *machine) close() {
+// close releases the memory. All instances are closed. If parts of the memory were lent, the addresses stay, so that nobody finds something
+// else there, and so does what is to be kept.
+func (m *machine) close(lent bool, keep [][]byte) {
 	_ = m.env.Close(context.Background())
-	_ = release(m.mem)
+	if !lent {
+		_ = release(m.mem)
+		return
+	}
+	slices.SortFunc(keep, func(a, b []byte) int { return cmp.Compare(m.address(a), m.address(b)) })
+	from := uint32(0)
+	for _, k := range keep {
+		discard(m.mem[from:m.address(k)])
+		from = m.address(k) + uint32(len(k))
+	}
+	discard(m.mem[from:m.free.end])
 }
 
 // instance is a module on the memory of a machine, for one goroutine at a time.

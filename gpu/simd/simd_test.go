@@ -274,6 +274,43 @@ func TestMapped(t *testing.T) {
 	want(t, d.Unmap(1), fault.ErrClosed)
 }
 
+// TestHandles uses what handles stand for after the device is closed.
+func TestHandles(t *testing.T) {
+	d := openWith(t, config{turns: 1000, threads: 1})
+	const size = 4 << 20
+	var handles [][]byte
+	for id := range driver.BufferID(4) {
+		must(t, d.NewBuffer(id+1, size, false))
+		if id == 3 {
+			break // nobody asks for the last one
+		}
+		h, ok := d.Handle(id + 1).([]byte)
+		if !ok || len(h) != size || cap(h) != size {
+			t.Fatalf("the handle is %d bytes", len(h))
+		}
+		h[0], h[size-1], h[size/2] = 1, 2, 3
+		handles = append(handles, h)
+	}
+	known, n, err := d.ImportBuffer(7, handles[1])
+	if known != 7 || n != size || err != nil {
+		t.Fatalf("imported as %d, %d bytes, %v", known, n, err)
+	}
+	d.FreeBuffer(2)
+	b := make([]byte, 1)
+	must(t, d.Read(t.Context(), driver.Transfer{Buffer: 7, Host: driver.HostBytes(b), Width: 1, Count: 1}))
+	must(t, d.NewBuffer(2, size, false)) // is elsewhere
+	d.FreeBuffer(3)
+	must(t, d.Close())
+	for _, h := range handles[:2] {
+		if b[0] != 1 || h[0] != 1 || h[size-1] != 2 || h[size/2] != 3 {
+			t.Errorf("a handle has %d, %d, %d after Close", h[0], h[size-1], h[size/2])
+		}
+	}
+	if !goMemory && handles[2][0] != 0 {
+		t.Errorf("the handle of a buffer that was freed has %d", handles[2][0])
+	}
+}
+
 // TestZeros finds zeros in memory that was used before, in small and large buffers, while work that uses it may go on.
 func TestZeros(t *testing.T) {
 	d := openWith(t, config{turns: 1000, threads: 2})

@@ -52,7 +52,7 @@ func TestOddSizes(t *testing.T) {
 		return
 	}
 	_, _, err = d.ImportBuffer(1, make([]byte, 16))
-	want(t, err, fault.ErrUnsupported)
+	want(t, err, fault.ErrForeign)
 }
 
 // TestMemory takes more memory than a device may have.

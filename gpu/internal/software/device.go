@@ -33,14 +33,23 @@ type Device struct {
 	used    uint64                    // bytes of own buffers
 	memory  memory.Meter              // of those and of host data
 	queue   queue
-	refusal error // is returned until a Submit has returned it
-	idle    bool  // closed, and nothing runs any more
-	gone    bool  // the engine is closed
+	refusal error    // is returned until a Submit has returned it
+	idle    bool     // closed, and nothing runs any more
+	kept    [][]byte // memory that somebody has the handle of
+	gone    bool     // the engine is closed
+	lent    bool     // somebody has, or had, the handle of a buffer
 }
 
 type buffer struct {
 	bytes    []byte
 	imported bool
+	block    *block // nil for memory that is not the engine's
+}
+
+// block is memory of the engine.
+type block struct {
+	refs int  // buffers that it is the memory of
+	lent bool // somebody has a handle
 }
 
 type kernel struct {
@@ -88,7 +97,7 @@ func (d *Device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		mem, err := d.allocate(size)
 		if err == nil {
 			d.used += size
-			d.buffers[id] = buffer{bytes: mem}
+			d.buffers[id] = buffer{bytes: mem, block: &block{refs: 1}}
 			return nil
 		}
 		d.DropBuffer(id)
@@ -143,20 +152,28 @@ func (d *Device) afford(op string, size uint64) error {
 	return nil
 }
 
-// imported returns the bytes that a caller's handle stands for.
-func (d *Device) imported(op string, handle any) ([]byte, error) {
+// imported returns the buffer that a caller's handle stands for.
+func (d *Device) imported(op string, handle any) (buffer, error) {
 	if err := d.Usable(d.name(op)); err != nil {
-		return nil, err
+		return buffer{}, err
 	}
 	b, ok := handle.([]byte)
-	switch {
-	case !d.goMemory:
-		return nil, d.fail(op, fault.ErrUnsupported, "the driver has no buffers but its own")
-	case !ok:
-		return nil, d.fail(op, fault.ErrForeign, "the driver takes a []byte")
+	if !ok {
+		return buffer{}, d.fail(op, fault.ErrForeign, "the driver takes a []byte")
 	}
-	return b, nil
+	i := buffer{b[:len(b):len(b)], true, nil}
+	for _, o := range d.buffers {
+		if same(o.bytes, b) && !o.imported {
+			i.block = o.block
+		}
+	}
+	if i.block == nil && !d.goMemory {
+		return buffer{}, d.fail(op, fault.ErrForeign, "the driver takes memory of its buffers only")
+	}
+	return i, nil
 }
+
+func same(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) && len(a) == len(b) }
 
 // ImportBuffer implements [driver.Device].
 func (d *Device) ImportBuffer(id driver.BufferID, handle any) (driver.BufferID, uint64, error) {
@@ -167,19 +184,22 @@ func (d *Device) ImportBuffer(id driver.BufferID, handle any) (driver.BufferID, 
 	if err != nil {
 		return 0, 0, err
 	}
-	size := uint64(len(b))
+	size := uint64(len(b.bytes))
 	for known, o := range d.buffers {
-		if o.imported && len(o.bytes) == len(b) && unsafe.SliceData(o.bytes) == unsafe.SliceData(b) {
+		if o.imported && same(o.bytes, b.bytes) {
 			return known, size, nil
 		}
 	}
-	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 != 0 { // the alignment of WGSL's smallest element type
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))%4 != 0 { // the alignment of WGSL's smallest element type
 		return 0, 0, d.fail(op, fault.ErrInvalid, "the bytes do not begin at a multiple of 4")
 	}
 	if err := d.AddBuffer(id, size, false, true); err != nil {
 		return 0, 0, err
 	}
-	d.buffers[id] = buffer{b[:size:size], true}
+	if b.block != nil {
+		b.block.refs++
+	}
+	d.buffers[id] = b
 	return id, size, nil
 }
 
@@ -189,22 +209,24 @@ func (d *Device) DestroyBuffer(handle any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b, err := d.imported(op, handle)
-	for _, o := range d.buffers {
-		if err == nil && !o.imported && unsafe.SliceData(o.bytes) == unsafe.SliceData(b) {
-			return d.fail(op, fault.ErrInvalid, "the buffer is Sublet's own")
-		}
+	if err == nil && b.block != nil {
+		err = d.fail(op, fault.ErrInvalid, "the buffer is Sublet's own")
 	}
 	return err
 }
 
-// Handle returns the bytes of a buffer in Go's memory. There is no object behind the device.
+// Handle returns the bytes of a buffer. There is no object behind the device.
 func (d *Device) Handle(id driver.BufferID) any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b, ok := d.buffers[id]; ok && d.goMemory {
-		return b.bytes
+	b, ok := d.buffers[id]
+	if !ok {
+		return nil
 	}
-	return nil
+	if b.block != nil {
+		b.block.lent, d.lent = true, true
+	}
+	return b.bytes
 }
 
 // FreeBuffer implements [driver.Device].
@@ -219,7 +241,11 @@ func (d *Device) FreeBuffer(id driver.BufferID) {
 	delete(d.buffers, id)
 	if ok && !b.imported {
 		d.used -= uint64(len(b.bytes))
-		d.release(func() { d.engine.Free(b.bytes) })
+	}
+	if ok && b.block != nil {
+		if b.block.refs--; b.block.refs == 0 {
+			d.release(func() { d.engine.Free(b.bytes) })
+		}
 	}
 }
 
@@ -403,6 +429,11 @@ func (d *Device) unmapped(id driver.BufferID) {
 func (d *Device) Close() error {
 	d.mu.Lock()
 	first := d.Objects.Close()
+	for _, b := range d.buffers {
+		if b.block != nil && b.block.lent {
+			d.kept = append(d.kept, b.bytes)
+		}
+	}
 	d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
 	d.mu.Unlock()
 	if first {
@@ -421,6 +452,7 @@ func (d *Device) Close() error {
 func (d *Device) finish() {
 	if d.idle && !d.gone && len(d.mapped) == 0 {
 		d.gone = true
-		d.engine.Close()
+		d.engine.Close(d.lent, d.kept)
+		d.kept = nil
 	}
 }

@@ -26,8 +26,9 @@ type Engine interface {
 	Compile(ctx context.Context, k *driver.Kernel) (Program, error)
 	// Stop has programs that run return early, as soon as they can.
 	Stop()
-	// Close releases everything, memory that was not freed too.
-	Close()
+	// Close releases everything, memory that was not freed too. If lent is true, somebody may still look at memory that buffers had, and
+	// what is to be kept has to keep what it holds.
+	Close(lent bool, keep [][]byte)
 }
 
 // Program is a compiled kernel.
@@ -52,6 +53,7 @@ type Dispatch struct {
 type Config struct {
 	Info   driver.AdapterInfo // the budget of memory is MaxBufferSize
 	Engine Engine
-	// GoMemory says that the engine's memory is Go's. Its buffers then have handles, and a []byte can be imported.
+	// GoMemory says that the engine's memory is Go's: the collector frees it, and any []byte can be imported, not just what is the memory
+	// of a buffer already.
 	GoMemory bool
 }

@@ -21,7 +21,7 @@ type testEngine struct{}
 func (testEngine) Allocate(size uint64) ([]byte, error) { return make([]byte, size), nil }
 func (testEngine) Free([]byte)                          {}
 func (testEngine) Stop()                                {}
-func (testEngine) Close()                               {}
+func (testEngine) Close(bool, [][]byte)                 {}
 
 func (testEngine) Compile(_ context.Context, k *driver.Kernel) (Program, error) {
 	return testProgram{k.Reference}, nil
