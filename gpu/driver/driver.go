@@ -198,6 +198,12 @@ type Kernel struct {
 	Bounded bool
 	// Fused says that the text calls functions of a user's for many elements side by side: it may take a compiler longer than others.
 	Fused bool
+	// Exact promises that no index of the text is out of range and nothing overflows a binding, whatever the parameters and the memory
+	// hold. A driver need not check them.
+	Exact bool
+	// Native computes the same in Go, with the arguments of Reference, faster than a CPU does with Source: a driver that computes on the
+	// CPU natively runs it instead. It may use goroutines, which have ended when it returns. Nil means that there is none.
+	Native func(groups [3]uint32, params []byte, storage [][]byte)
 	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)

@@ -28,7 +28,8 @@ const (
 var floors = [][]string{
 	{"internal"},
 	{"gpu/driver"},
-	{"gpu/cpu", "native/internal/core", "native/cogent", "native/oliver", "native/rajveer", "wasm/browser"},
+	{"gpu/internal/software"},
+	{"gpu/cpu", "gpu/simd", "native/internal/core", "native/cogent", "native/oliver", "native/rajveer", "wasm/browser"},
 	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/internal/core/coretest"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},

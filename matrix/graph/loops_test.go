@@ -29,7 +29,7 @@ func TestLongLoops(t *testing.T) {
 			v, err = graph.Values[float32](r.ctx, b)
 			b.Release()
 		}
-		if r.devs[0].Info().Limits.MaxLoopsPerInvoking > 0 && turns > 65535 {
+		if r.devs[0].Info().Limits.MaxLoopsPerInvoking-1 < 1e5 && turns > 65535 {
 			if !errors.Is(err, gpu.ErrLimit) {
 				t.Errorf("%d turns: %v, %v", turns, v, err)
 			}

@@ -105,8 +105,8 @@ var helpers = slices.Concat(functionsOf(realHelpers), functionsOf(wholeHelpers),
 
 func functionsOf(file string) []string { return strings.Split(file, "\n\n")[1:] }
 
-// helpersOf returns the helpers that a text calls, and those that they call.
-func helpersOf(text string) string {
+// Helpers returns the helpers that a text calls, and those that they call.
+func Helpers(text string) string {
 	list := ""
 	for before := -1; len(list) > before; {
 		before = len(list)

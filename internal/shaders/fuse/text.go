@@ -56,7 +56,7 @@ func (f *Func) Text(base int, block bool, more string) string {
 	}
 	f.store(w)
 	w.WriteString(more)
-	return w.String() + helpersOf(w.String())
+	return w.String() + Helpers(w.String())
 }
 
 // repeat writes a pattern for the numbers from 0 to n-1.

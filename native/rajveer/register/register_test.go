@@ -14,7 +14,7 @@ import (
 
 // A program that imports the package multiplies on the driver.
 func TestRegistered(t *testing.T) {
-	if list := gpu.Drivers(); !slices.Equal(list, []string{"rajveer", "cpu"}) {
+	if list := gpu.Drivers(); !slices.Equal(list, []string{"simd", "rajveer", "cpu"}) {
 		t.Fatalf("the drivers are %v", list)
 	}
 	dev, err := gpu.Open(t.Context(), gpu.WithDriver("rajveer"))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cpu
+package software
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +11,34 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
+var testInfo = driver.AdapterInfo{Driver: "test", Limits: driver.Limits{
+	MaxBufferSize: 1 << 20, MaxBindingSize: 1 << 20, MaxStorageBuffers: 8, MaxGroups: 65535, BindingOffsetAlign: 256,
+}, Features: driver.FeatureMappable}
+
+// testEngine runs the references of kernels.
+type testEngine struct{}
+
+func (testEngine) Allocate(size uint64) ([]byte, error) { return make([]byte, size), nil }
+func (testEngine) Free([]byte)                          {}
+func (testEngine) Stop()                                {}
+func (testEngine) Close(bool, [][]byte)                 {}
+
+func (testEngine) Compile(_ context.Context, k *driver.Kernel) (Program, error) {
+	return testProgram{k.Reference}, nil
+}
+
+type testProgram struct {
+	reference func([3]uint32, []byte, [][]byte)
+}
+
+func (p testProgram) Run(d *Dispatch) error { p.reference(d.Groups, d.Params, d.Storage); return nil }
+func (testProgram) Close()                  {}
+
 // prepared makes a device with buffer 1, of 64 bytes, and a kernel and a binding set 1 that run f. A slice makes it
 // behave as in a page.
-func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *device {
+func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *Device {
 	t.Helper()
-	d := newDevice(describe(1 << 20))
+	d := New(Config{Info: testInfo, Engine: testEngine{}, GoMemory: true})
 	d.queue.most, d.queue.slice = room, slice
 	check(t, d.NewBuffer(1, 64, false))
 	check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{
@@ -26,7 +50,7 @@ func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *device 
 	return d
 }
 
-func (d *device) launch(t *testing.T, times int) {
+func (d *Device) launch(t *testing.T, times int) {
 	t.Helper()
 	var list driver.CommandList
 	for range times {

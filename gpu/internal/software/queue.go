@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cpu
+package software
 
 import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"time"
 
@@ -15,10 +16,13 @@ import (
 
 // queue runs works one after another, each on a goroutine that waits for the one before.
 type queue struct {
+	op      string        // of errors
+	pause   func()        // is the device's
 	last    chan struct{} // done of the last work
 	staged  uint64        // bytes of host data that wait in works
 	most    uint64        // how many there may be before Submit waits
 	running chan struct{} // full while a command runs
+	frees   chan struct{} // done of the last work that gives memory back, nil if there is none
 
 	// slice is how long works may keep the thread, begun when they began to; 0 where they have one of their own.
 	slice time.Duration
@@ -32,12 +36,32 @@ type work struct {
 	begun    bool          // the first command; guarded by the device's lock, as is err
 	err      error         // why not all commands ran, or must not
 	done     chan struct{} // closed when no more commands will run
+	kind     kind
+	number   uint64 // of a list
 }
 
-// command is one command with its operands.
+// kind tells what a refusal does to a work.
+type kind uint8
+
+const (
+	ofList kind = iota // a refusal of one before drops it
+	ofCall             // gets the refusal
+	ofFree             // goes on
+)
+
+// command is one command with its operands: a function, or the dispatch of a kernel.
 type command struct {
-	label string // of a kernel
-	do    func()
+	do func()
+	kernel
+	launch Dispatch
+}
+
+func (c *command) run() error {
+	if c.do == nil {
+		return c.program.Run(&c.launch)
+	}
+	c.do()
+	return nil
 }
 
 const (
@@ -47,16 +71,17 @@ const (
 	pageSlice = 50 * time.Millisecond
 )
 
-func (q *queue) init() {
+func (q *queue) init(op string, pause func()) {
+	q.op, q.pause = op, pause
 	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
 	close(q.last)
-	if wasm {
+	if runtime.GOARCH == "wasm" {
 		q.slice = pageSlice
 	}
 }
 
 // enqueue has the work done after what was enqueued before.
-func (d *device) enqueue(w *work) {
+func (d *Device) enqueue(w *work) {
 	q := &d.queue
 	before := q.last
 	select {
@@ -73,9 +98,33 @@ func (d *device) enqueue(w *work) {
 	}()
 }
 
-// perform runs the commands of a work. One that does not return, because its reference panicked or ended the goroutine, loses
+// release calls free once the work submitted so far is done. The engine does it all when the device is closed or lost before.
+func (d *Device) release(free func()) {
+	switch {
+	case d.gone:
+		return
+	case d.goMemory: // which the collector knows who needs
+		free()
+		return
+	}
+	select {
+	case <-d.queue.last:
+		free()
+		return
+	default:
+	}
+	w := &work{kind: ofFree, commands: []command{{do: func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		free()
+	}}}}
+	d.enqueue(w)
+	d.queue.frees = w.done
+}
+
+// perform runs the commands of a work. One that does not return, because its kernel panicked or ended the goroutine, loses
 // the device.
-func (d *device) perform(w *work) {
+func (d *Device) perform(w *work) {
 	var c command
 	returned := false
 	defer func() {
@@ -83,10 +132,13 @@ func (d *device) perform(w *work) {
 		d.mu.Lock()
 		if !returned {
 			d.SetLost("kernel " + c.label + " did not return: " + cmp.Or(cause, "it ended its goroutine"))
-			w.err = d.Usable("cpu: queued work")
+			w.err = d.Usable(d.queue.op)
 			<-d.queue.running
 		}
 		d.queue.staged -= w.staged
+		if d.queue.frees == w.done {
+			d.queue.frees = nil
+		}
 		d.mu.Unlock()
 		close(w.done)
 	}()
@@ -94,22 +146,37 @@ func (d *device) perform(w *work) {
 		if !d.begin(w) {
 			break
 		}
-		c.do()
+		err := c.run()
 		<-d.queue.running
-		if limit := d.queue.slice; limit > 0 && time.Since(d.queue.begun) > limit {
-			time.Sleep(time.Nanosecond) // only a wait for a timer lets the page run
-			d.queue.begun = time.Now()
+		if err != nil {
+			d.refuse(w, c.label, err)
+			break
 		}
+		d.pause()
 	}
 	returned = true
 }
 
+// pause lets the page run if works have kept the thread for long.
+func (d *Device) pause() {
+	if limit := d.queue.slice; limit > 0 && time.Since(d.queue.begun) > limit {
+		time.Sleep(time.Nanosecond) // only a wait for a timer lets the page run
+		d.queue.begun = time.Now()
+	}
+}
+
 // begin locks the queue for a command, or notes why it must not run.
-func (d *device) begin(w *work) bool {
+func (d *Device) begin(w *work) bool {
 	d.queue.running <- struct{}{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if w.err = cmp.Or(w.err, d.Usable("cpu: queued work")); w.err != nil {
+	if w.err == nil {
+		w.err = d.Usable(d.queue.op)
+	}
+	if w.err == nil && w.kind != ofFree {
+		w.err = d.refusal
+	}
+	if w.err != nil {
 		<-d.queue.running
 		return false
 	}
@@ -117,9 +184,20 @@ func (d *device) begin(w *work) bool {
 	return true
 }
 
+// refuse notes that a list did not run to its end.
+func (d *Device) refuse(w *work, label string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err = d.fail("Dispatch", err, "; kernel "+label)
+	if w.number != 0 {
+		err = driver.Refusal{List: w.number, Err: err}
+	}
+	d.refusal = cmp.Or(d.refusal, err)
+}
+
 // run enqueues a function that prepare makes under the lock, and waits for it. One that has not begun when ctx ends never will;
 // one that has is quickly done, and until it is, the caller's memory is in use.
-func (d *device) run(ctx context.Context, op string, prepare func() (do func(), err error)) error {
+func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), err error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.ready(ctx, op); err != nil {
@@ -129,7 +207,7 @@ func (d *device) run(ctx context.Context, op string, prepare func() (do func(), 
 	if err != nil {
 		return err
 	}
-	w := &work{commands: []command{{do: do}}}
+	w := &work{kind: ofCall, commands: []command{{do: do}}}
 	d.enqueue(w)
 	d.mu.Unlock()
 	select {
@@ -138,7 +216,7 @@ func (d *device) run(ctx context.Context, op string, prepare func() (do func(), 
 	}
 	d.mu.Lock()
 	if !w.begun && w.err == nil {
-		w.err = fail(op, ctx.Err())
+		w.err = d.fail(op, ctx.Err())
 	} else {
 		d.mu.Unlock()
 		<-w.done
@@ -155,35 +233,35 @@ type copier interface {
 	Store(at int, from []byte) int
 }
 
-// gone is the error of foreign memory that has become shorter.
-func gone(op string) error {
-	return fail(op, fault.ErrInvalid, "host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
+// shortened is the error of foreign memory that has become shorter.
+func (d *Device) shortened(op string) error {
+	return d.fail(op, fault.ErrInvalid, "host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
 }
 
 // stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may
 // ever hold.
-func (d *device) stageable(l *driver.CommandList) error {
+func (d *Device) stageable(l *driver.CommandList) error {
 	if l == nil {
 		return nil // Objects says what is wrong with it
 	}
 	size := uint64(0)
 	for _, h := range l.Data {
 		if _, copies := h.Foreign.(copier); h.Foreign != nil && !copies {
-			return fail("Submit", fault.ErrUnsupported, "the Go oracle writes from Go memory only")
+			return d.fail("Submit", fault.ErrUnsupported, "the driver writes from Go memory only")
 		}
 		if h.Valid() { // Objects refuses others
 			size += uint64(h.Size)
 		}
 		if size > d.limit {
-			return fail("Submit", fault.ErrNoMemory, "the host data of one list exceeds ", d.limit, " bytes")
+			return d.fail("Submit", fault.ErrNoMemory, "the host data of one list exceeds ", d.limit, " bytes")
 		}
 	}
 	return d.afford("Submit", size)
 }
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
-func (d *device) record(l *driver.CommandList, data [][]byte) *work {
-	w := new(work)
+func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
+	w := &work{number: l.Number, commands: make([]command, 0, 1+len(l.Words)/7)} // a dispatch has 7 words
 	add := func(do func()) { w.commands = append(w.commands, command{do: do}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
@@ -223,30 +301,29 @@ func (d *device) record(l *driver.CommandList, data [][]byte) *work {
 var epoch = time.Now()
 
 // stage copies host data, with zeros up to a multiple of 4.
-func stage(h driver.Host) ([]byte, error) {
+func (d *Device) stage(h driver.Host) ([]byte, error) {
 	data := slices.Clone(h.Mem())
 	if m, ok := h.Foreign.(copier); ok {
 		data = make([]byte, h.Size)
 		if m.Load(h.Offset, data) < len(data) {
-			return nil, gone("Submit")
+			return nil, d.shortened("Submit")
 		}
 	}
 	return append(data, make([]byte, -h.Size&3)...), nil
 }
 
-func (d *device) dispatch(w []uint32, blocks []byte) command {
-	k, storage := d.kernels[driver.KernelID(w[0])], slices.Clone(d.sets[driver.BindingsID(w[1])])
-	var params []byte
-	if k.Layout.HasParams() {
+func (d *Device) dispatch(w []uint32, blocks []byte) command {
+	k := d.kernels[driver.KernelID(w[0])]
+	launch := Dispatch{Groups: [3]uint32(w[2:5]), Storage: d.sets[driver.BindingsID(w[1])], Pause: d.queue.pause}
+	if k.params {
 		at := int(w[5])
 		end := min(at+driver.MaxParams, len(blocks))
-		params = blocks[at:end:end]
+		launch.Params = blocks[at:end:end]
 	}
-	groups := [3]uint32(w[2:5])
-	return command{k.Label + " (" + k.Entry + ")", func() { k.Reference(groups, params, storage) }}
+	return command{kernel: k, launch: launch}
 }
 
 // span returns a part of a buffer, clipped so that nothing after it can be reached.
-func (d *device) span(id uint32, offset, size uint64) []byte {
+func (d *Device) span(id uint32, offset, size uint64) []byte {
 	return d.buffers[driver.BufferID(id)].bytes[offset : offset+size : offset+size]
 }

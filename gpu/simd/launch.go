@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simd
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
+
+// worthSplitting is how long a dispatch must take for goroutines to share it: to wake one takes some microseconds.
+const worthSplitting = 50 * time.Microsecond
+
+// pace is about how long a workgroup of a program takes, in nanoseconds as float64. 0 is unknown. Workgroups may take different times,
+// and a dispatch others than the one before: results do not depend on it.
+type pace struct{ bits atomic.Uint64 }
+
+func (p *pace) get() float64 { return math.Float64frombits(p.bits.Load()) }
+
+func (p *pace) note(d time.Duration, groups uint32) {
+	p.bits.Store(math.Float64bits(max(1, float64(d)) / float64(groups)))
+}
+
+// launch is a dispatch that runs.
+type launch struct {
+	*program
+	total uint32
+	next  atomic.Uint64 // the first workgroup that no worker has
+	pause func()
+
+	mu     sync.Mutex
+	failed error // why not all ran
+	trap   error
+}
+
+// The results of the function "run".
+const (
+	done = iota
+	stopped
+	tooLong
+)
+
+// launch runs all workgroups of a dispatch, and returns when none runs.
+func (p *program) launch(total uint32, pause func()) error {
+	in, scratch, err := p.worker(0)
+	if err != nil {
+		return err
+	}
+	l := &p.running
+	l.program, l.total, l.pause, l.failed, l.trap = p, total, pause, nil, nil
+	l.next.Store(0)
+	known := p.pace.get()
+	all := time.Duration(known * float64(total))
+	switch {
+	case total == 1 || known > 0 && all < worthSplitting:
+		l.next.Store(uint64(total))
+		l.run(in, scratch, 0, total)
+	case known > 0:
+		l.share(in, scratch)
+	default: // the first one tells
+		l.next.Store(1)
+		if l.run(in, scratch, 0, 1) {
+			l.share(in, scratch)
+		}
+	}
+	if l.trap != nil {
+		panic(l.trap)
+	}
+	return l.failed
+}
+
+// share runs what is left, by several goroutines if it is worth it.
+func (l *launch) share(in *instance, scratch uint32) {
+	left := l.total - uint32(l.next.Load())
+	helpers := min(len(l.instances)-1, int(left)-1)
+	if time.Duration(l.pace.get()*float64(left)) < worthSplitting {
+		helpers = 0
+	}
+	var all sync.WaitGroup
+	for w := range helpers {
+		all.Go(func() {
+			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
+				l.work(in, scratch, helpers+1)
+			}
+		})
+	}
+	l.work(in, scratch, helpers+1)
+	all.Wait()
+}
+
+// work runs workgroups until none is left.
+func (l *launch) work(in *instance, scratch uint32, workers int) {
+	for n := uint64(1); ; {
+		from := l.next.Load()
+		if from >= uint64(l.total) {
+			return
+		}
+		n = l.size(n, uint64(l.total)-from, workers)
+		if from = l.next.Add(n) - n; from >= uint64(l.total) {
+			return
+		}
+		if !l.run(in, scratch, uint32(from), uint32(min(from+n, uint64(l.total)))) {
+			return
+		}
+		if workers == 1 {
+			l.pause()
+		}
+		n *= 8 // at most: the pace may be that of other workgroups, or of a clock that hardly moves
+	}
+}
+
+// size returns how many workgroups of those that are left a worker takes, at most so many.
+func (l *launch) size(most, left uint64, workers int) uint64 {
+	fair := left
+	if workers > 1 {
+		fair = left / uint64(2*workers)
+	}
+	timely := float64(chunkTime) / l.pace.get()
+	return max(1, min(most, fair, uint64(min(timely, math.MaxUint32))))
+}
+
+// run runs some workgroups, and reports whether to go on.
+func (l *launch) run(in *instance, scratch, from, to uint32) bool {
+	var begun time.Time
+	if l.total > 1 {
+		begun = time.Now()
+	}
+	result, err := in.call(l.address(l.control), scratch, from, to)
+	if l.total > 1 {
+		l.pace.note(time.Since(begun), to-from)
+	}
+	if result == done && err == nil && !l.stopped() {
+		return true
+	}
+	l.next.Store(uint64(l.total))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
+		l.trap = err
+	case result == tooLong && l.failed == nil:
+		l.failed = fault.Fail("simd: Dispatch", fault.ErrLimit,
+			fault.Text("loops of a workgroup take more than ", l.turns, " turns together, and were ended"))
+	}
+	return false
+}

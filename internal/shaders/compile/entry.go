@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
+)
+
+// Words of what a kernel is given: see [Module].
+const (
+	argGroups  = 0
+	argParams  = 3
+	argStop    = 4
+	argTurns   = 5
+	argStorage = 8
+)
+
+// Results of a run.
+const (
+	resultDone    = 0
+	resultStopped = 1
+	resultTurns   = 2
+)
+
+// run writes the function that runs workgroups.
+func (m *generator) run() wasm.Func {
+	params := []wasm.ValType{wasm.I32, wasm.I32, wasm.I32, wasm.I32}
+	g := m.newFunction(params...)
+	var guard *turns
+	if m.o.Guard {
+		guard = &turns{}
+	}
+	if !m.o.Exact {
+		for _, b := range m.bindings {
+			small := g.op2(wasm.I32LtU, g.argument(m.words[b.v]+1), g.i32(uint32(b.Min)))
+			g.branch(small, func() {
+				g.emit(item{kind: itemReturn, args: []*node{g.i32(resultDone)}})
+				g.dead = true
+			}, nil)
+		}
+	}
+	from, to := g.params[2], g.params[3]
+	g.count(from, to, func(number *node) { g.workgroup(number) })
+	g.emit(item{kind: itemReturn, args: []*node{g.i32(resultDone)}})
+	made := m.write(g, guard)
+	made.Type = wasm.Type{Params: params, Results: []wasm.ValType{wasm.I32}}
+	made.Code = wasm.Unreachable.Append(made.Code)
+	made.Export = "run"
+	return made
+}
+
+// count runs a body for the numbers from one to before another.
+func (g *function) count(from, to *node, body func(number *node)) {
+	if from.isInt() && to.isInt() && to.imm == from.imm+1 {
+		body(from)
+		return
+	}
+	counter := g.newCells(1)
+	g.cur[counter] = from
+	skip := g.begin()
+	g.jumpIf(skip, g.op2(wasm.I32GeU, from, to))
+	l := g.repeat([]int{counter})
+	number := g.cur[counter]
+	if to.isInt() {
+		number.imm = to.imm // a bound
+	}
+	body(number)
+	g.dead = false
+	next := g.add(number, g.i32(1))
+	g.assign(counter, next)
+	g.again(l, []int{counter}, g.op2(wasm.I32LtU, next, to), false)
+	g.end(skip)
+}
+
+// workgroup writes what a workgroup does.
+func (g *function) workgroup(number *node) {
+	if size := g.gen.zeroed; size > 0 {
+		for _, v := range g.gen.prog.Vars {
+			if v.Space == ir.Workgroup {
+				g.epochs[g.ref(&ir.Ref{Var: v, T: v.Type}).va.class]++
+			}
+		}
+		g.fill(neverWritten, g.scratch(), 0, size)
+	}
+	in := &inputs{}
+	x, y := g.argument(argGroups), g.argument(argGroups+1)
+	div := func(op ir.Op, a, b *node) *node { return g.divide(op, ir.U32, a, b, 1) }
+	rest := div(ir.Div, number, x)
+	in.group = [3]*node{div(ir.Mod, number, x), div(ir.Mod, rest, y), div(ir.Div, rest, y)}
+	in.groups = [3]*node{x, y, g.argument(argGroups + 2)}
+	if g.gen.barriers() {
+		g.together(in)
+		return
+	}
+	g.invocations(func(local [3]*node) {
+		in.local = local
+		turn := g.begin()
+		g.to = targets{ret: turn}
+		for _, v := range g.gen.prog.Vars {
+			if v.Space == ir.Private {
+				g.declare(&ir.Declare{Var: v, Init: v.Init})
+			}
+		}
+		g.give(in)
+		g.list(g.gen.prog.Entry.Body, true)
+		g.end(turn)
+	})
+}
+
+// barriers reports whether invocations have to wait for each other.
+func (m *generator) barriers() bool {
+	return m.prog.Entry.Barrier && m.prog.Size != [3]int{1, 1, 1}
+}
+
+// invocations runs a body for each invocation of a workgroup.
+func (g *function) invocations(body func(local [3]*node)) {
+	size := g.gen.prog.Size
+	g.count(g.i32(0), g.i32(uint32(size[2])), func(z *node) {
+		g.count(g.i32(0), g.i32(uint32(size[1])), func(y *node) {
+			g.count(g.i32(0), g.i32(uint32(size[0])), func(x *node) { body([3]*node{x, y, z}) })
+		})
+	})
+}
+
+// inputs are the built-in values of an invocation.
+type inputs struct{ group, groups, local [3]*node }
+
+// number is the place of an invocation in its workgroup.
+func (g *function) number(in *inputs) *node {
+	size := g.gen.prog.Size
+	row := g.add(in.local[1], g.op2(wasm.I32Mul, in.local[2], g.i32(uint32(size[1]))))
+	return g.add(in.local[0], g.op2(wasm.I32Mul, row, g.i32(uint32(size[0]))))
+}
+
+// give gives the entry point its parameters.
+func (g *function) give(in *inputs) {
+	size := g.gen.prog.Size
+	vector := func(v [3]*node) *node { return g.gather([]source{{v[0], -1}, {v[1], -1}, {v[2], -1}}) }
+	for _, p := range g.gen.prog.Entry.Params {
+		var n *node
+		switch p.Input {
+		case ir.LocalInvocationID:
+			n = vector(in.local)
+		case ir.LocalInvocationIndex:
+			n = g.number(in)
+		case ir.WorkgroupID:
+			n = vector(in.group)
+		case ir.NumWorkgroups:
+			n = vector(in.groups)
+		case ir.GlobalInvocationID:
+			var id [3]*node
+			for i := range id {
+				id[i] = g.add(in.local[i], g.op2(wasm.I32Mul, in.group[i], g.i32(uint32(size[i]))))
+			}
+			n = vector(id)
+		}
+		g.values[p.Value] = []*node{n}
+	}
+}
+
+// turns are the locals of a guarded run.
+type turns struct{ fuel, left int }
+
+// chunk is how many turns loops take between two looks at the word that stops the kernel.
+const chunk = 1024
+
+// turn counts one of a loop.
+func (g *function) turn() {
+	if g.gen.o.Guard {
+		g.emit(item{kind: itemTurn})
+	}
+}
+
+// startTurns sets how many turns are left: fuel until the next look, left after that. With no limit left stays 0 and word [5] tells.
+func (e *emitter) startTurns() {
+	e.turns.fuel = e.newLocal(wasm.I32) - 1
+	e.turns.left = e.newLocal(wasm.I32) - 1
+	e.local(wasm.LocalGet, 0)
+	e.memory(wasm.I32Load, 4*argTurns)
+	e.local(wasm.LocalSet, e.turns.left)
+	e.refuel()
+}
+
+// refuel takes the turns up to the next look from those that are left.
+func (e *emitter) refuel() {
+	e.constant(chunk)
+	e.local(wasm.LocalSet, e.turns.fuel)
+	e.local(wasm.LocalGet, e.turns.left)
+	e.enter(wasm.If, nil)
+	e.local(wasm.LocalGet, e.turns.left)
+	e.constant(chunk)
+	e.local(wasm.LocalGet, e.turns.left)
+	e.constant(chunk)
+	e.local(wasm.LocalGet, e.turns.left)
+	e.op(wasm.I32LtU)
+	e.op(wasm.Select)
+	e.local(wasm.LocalTee, e.turns.fuel)
+	e.op(wasm.I32Sub)
+	e.local(wasm.LocalSet, e.turns.left)
+	e.leave()
+}
+
+func (e *emitter) constant(v int32) {
+	e.op(wasm.I32Const)
+	e.code = wasm.AppendS32(e.code, v)
+}
+
+// turn counts one turn of a loop.
+func (e *emitter) turn() {
+	e.local(wasm.LocalGet, e.turns.fuel)
+	e.constant(1)
+	e.op(wasm.I32Sub)
+	e.local(wasm.LocalTee, e.turns.fuel)
+	e.op(wasm.I32Eqz)
+	e.enter(wasm.If, nil)
+	e.local(wasm.LocalGet, 0)
+	e.memory(wasm.I32Load, 4*argStop)
+	e.memory(wasm.I32Load, 0)
+	e.returnIf(resultStopped)
+	e.local(wasm.LocalGet, 0)
+	e.memory(wasm.I32Load, 4*argTurns)
+	e.constant(0)
+	e.local(wasm.LocalGet, e.turns.left)
+	e.op(wasm.I32Eqz)
+	e.op(wasm.Select)
+	e.returnIf(resultTurns)
+	e.refuel()
+	e.leave()
+}
+
+// returnIf ends the run if the word on the stack is not 0.
+func (e *emitter) returnIf(result int32) {
+	e.enter(wasm.If, nil)
+	e.constant(result)
+	e.op(wasm.Return)
+	e.leave()
+}
