@@ -174,7 +174,7 @@ func (p *parser) whileStatement() flow {
 
 // forStatement reads what follows for.
 func (p *parser) forStatement() flow {
-	at := p.i
+	at := p.i - 1
 	p.push()
 	p.expect("(")
 	l := &ir.Loop{}

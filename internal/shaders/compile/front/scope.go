@@ -133,9 +133,14 @@ func (p *parser) skip(d *decl) {
 	}
 	for !p.is(last) {
 		switch p.Char(p.i) {
-		case '(', '[', '{':
+		case '(', '[':
 			p.i = int(p.Match[p.i])
-		case ';', '}':
+		case '@': // of a result
+			if last == "{" {
+				break
+			}
+			fallthrough
+		case ';', '{', '}':
 			p.unexpected("expected " + last)
 		}
 		if p.i++; p.i >= len(p.Tokens) {
