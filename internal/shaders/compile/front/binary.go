@@ -172,7 +172,11 @@ func (p *parser) shifted(at int, op ir.Op, k ir.Kind, v int64, n uint64) uint64 
 		}
 		return uint64(r)
 	}
-	return wrap(k, r)
+	w := wrap(k, r)
+	if int64(w)>>n != v {
+		p.overflow(at)
+	}
+	return w
 }
 
 // checkDivisor refuses to divide integers by a constant zero.

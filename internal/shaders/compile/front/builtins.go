@@ -80,8 +80,8 @@ var builtinTable = []builtin{
 	{"mix", ir.FnMix, "FFmF", func(x []float64) float64 { return x[0]*(1-x[2]) + x[1]*x[2] }, nil, nil},
 	{"modf", ir.FnModf, "Fr", nil, nil, nil},
 	{"normalize", ir.FnNormalize, "VV", nil, nil, func(x [][]float64) []float64 { return scaled(x[0], 1/length(x[0])) }},
-	{"pow", ir.FnPow, "FFF", func(x []float64) float64 { return math.Pow(x[0], x[1]) }, nil, nil},
-	{"quantizeToF16", ir.FnQuantizeToF16, "FF", nil, nil, nil},
+	{"pow", ir.FnPow, "FFF", pow, nil, nil},
+	{"quantizeToF16", ir.FnQuantizeToF16, "FF", f1(func(x float64) float64 { return halfValue(halfBits(x)) }), nil, nil},
 	{"radians", ir.FnRadians, "FF", func(x []float64) float64 { return x[0] * math.Pi / 180 }, nil, nil},
 	{"reflect", ir.FnReflect, "VVV", nil, nil, func(x [][]float64) []float64 { return less(x[0], x[1], 2*dot(x[0], x[1])) }},
 	{"refract", ir.FnRefract, "VVsV", nil, nil, refract},
@@ -99,24 +99,24 @@ var builtinTable = []builtin{
 	{"tanh", ir.FnTanh, "FF", f1(math.Tanh), nil, nil},
 	{"transpose", ir.FnTranspose, "Mt", nil, nil, nil},
 	{"trunc", ir.FnTrunc, "FF", f1(math.Trunc), nil, nil},
-	{"dot4U8Packed", ir.FnDot4U8Packed, "uuu", nil, nil, nil},
-	{"dot4I8Packed", ir.FnDot4I8Packed, "uui", nil, nil, nil},
-	{"pack4x8snorm", ir.FnPack4x8Snorm, "4u", nil, nil, nil},
-	{"pack4x8unorm", ir.FnPack4x8Unorm, "4u", nil, nil, nil},
-	{"pack4xI8", ir.FnPack4xI8, "ju", nil, nil, nil},
-	{"pack4xU8", ir.FnPack4xU8, "ku", nil, nil, nil},
-	{"pack4xI8Clamp", ir.FnPack4xI8Clamp, "ju", nil, nil, nil},
-	{"pack4xU8Clamp", ir.FnPack4xU8Clamp, "ku", nil, nil, nil},
-	{"pack2x16snorm", ir.FnPack2x16Snorm, "2u", nil, nil, nil},
-	{"pack2x16unorm", ir.FnPack2x16Unorm, "2u", nil, nil, nil},
-	{"pack2x16float", ir.FnPack2x16Float, "2u", nil, nil, nil},
-	{"unpack4x8snorm", ir.FnUnpack4x8Snorm, "u4", nil, nil, nil},
-	{"unpack4x8unorm", ir.FnUnpack4x8Unorm, "u4", nil, nil, nil},
-	{"unpack4xI8", ir.FnUnpack4xI8, "uj", nil, nil, nil},
-	{"unpack4xU8", ir.FnUnpack4xU8, "uk", nil, nil, nil},
-	{"unpack2x16snorm", ir.FnUnpack2x16Snorm, "u2", nil, nil, nil},
-	{"unpack2x16unorm", ir.FnUnpack2x16Unorm, "u2", nil, nil, nil},
-	{"unpack2x16float", ir.FnUnpack2x16Float, "u2", nil, nil, nil},
+	{"dot4U8Packed", ir.FnDot4U8Packed, "uuu", nil, nil, dot4(false)},
+	{"dot4I8Packed", ir.FnDot4I8Packed, "uui", nil, nil, dot4(true)},
+	{"pack4x8snorm", ir.FnPack4x8Snorm, "4u", nil, nil, packer(8, norm(127))},
+	{"pack4x8unorm", ir.FnPack4x8Unorm, "4u", nil, nil, packer(8, unorm(255))},
+	{"pack4xI8", ir.FnPack4xI8, "ju", nil, nil, packer(8, whole)},
+	{"pack4xU8", ir.FnPack4xU8, "ku", nil, nil, packer(8, whole)},
+	{"pack4xI8Clamp", ir.FnPack4xI8Clamp, "ju", nil, nil, packer(8, within(-128, 127))},
+	{"pack4xU8Clamp", ir.FnPack4xU8Clamp, "ku", nil, nil, packer(8, within(0, 255))},
+	{"pack2x16snorm", ir.FnPack2x16Snorm, "2u", nil, nil, packer(16, norm(32767))},
+	{"pack2x16unorm", ir.FnPack2x16Unorm, "2u", nil, nil, packer(16, unorm(65535))},
+	{"pack2x16float", ir.FnPack2x16Float, "2u", nil, nil, packer(16, halfBits)},
+	{"unpack4x8snorm", ir.FnUnpack4x8Snorm, "u4", nil, nil, unpacker(8, true, over(127))},
+	{"unpack4x8unorm", ir.FnUnpack4x8Unorm, "u4", nil, nil, unpacker(8, false, over(255))},
+	{"unpack4xI8", ir.FnUnpack4xI8, "uj", nil, nil, unpacker(8, true, whole)},
+	{"unpack4xU8", ir.FnUnpack4xU8, "uk", nil, nil, unpacker(8, false, whole)},
+	{"unpack2x16snorm", ir.FnUnpack2x16Snorm, "u2", nil, nil, unpacker(16, true, over(32767))},
+	{"unpack2x16unorm", ir.FnUnpack2x16Unorm, "u2", nil, nil, unpacker(16, false, over(65535))},
+	{"unpack2x16float", ir.FnUnpack2x16Float, "u2", nil, nil, unpacker(16, false, halfValue)},
 	{"atomicLoad", ir.FnAtomicLoad, "&s", nil, nil, nil},
 	{"atomicStore", ir.FnAtomicStore, "&s-", nil, nil, nil},
 	{"atomicAdd", ir.FnAtomicAdd, "&ss", nil, nil, nil},
@@ -138,146 +138,4 @@ func builtinNamed(name string) *builtin {
 		}
 	}
 	return nil
-}
-
-func clamp(x []float64) float64 { return min(max(x[0], x[1]), x[2]) }
-
-func sign(x []float64) float64 {
-	switch {
-	case x[0] > 0:
-		return 1
-	case x[0] < 0:
-		return -1
-	}
-	return x[0]
-}
-
-func smoothstep(x []float64) float64 {
-	t := min(max((x[2]-x[0])/(x[1]-x[0]), 0), 1)
-	return t * t * (3 - 2*t)
-}
-
-// of32 evaluates a function of the bits of an integer.
-func of32(f func(uint32) int) func(ir.Kind, []int64) int64 {
-	return func(_ ir.Kind, x []int64) int64 { return int64(f(uint32(x[0]))) }
-}
-
-func firstLeadingBit(k ir.Kind, x []int64) int64 {
-	v := uint32(x[0])
-	if k == ir.I32 && x[0] < 0 {
-		v = ^v
-	}
-	return int64(bits.Len32(v)) - 1
-}
-
-func firstTrailingBit(_ ir.Kind, x []int64) int64 {
-	if v := uint32(x[0]); v != 0 {
-		return int64(bits.TrailingZeros32(v))
-	}
-	return -1
-}
-
-// extractBits has an offset and a count, which are cut to the width.
-func extractBits(k ir.Kind, x []int64) int64 {
-	offset := min(uint(x[1]), 32)
-	count := min(uint(x[2]), 32-offset)
-	if count == 0 {
-		return 0
-	}
-	v := uint32(x[0]) << (32 - offset - count)
-	if k == ir.I32 {
-		return int64(int32(v) >> (32 - count))
-	}
-	return int64(v >> (32 - count))
-}
-
-func insertBits(_ ir.Kind, x []int64) int64 {
-	offset := min(uint(x[2]), 32)
-	count := min(uint(x[3]), 32-offset)
-	mask := uint32((uint64(1)<<count - 1) << offset)
-	return int64(uint32(x[0])&^mask | uint32(x[1]<<offset)&mask)
-}
-
-func fold(x []float64, f func(a, b float64) float64) float64 {
-	r := x[0]
-	for _, v := range x[1:] {
-		r = f(r, v)
-	}
-	return r
-}
-
-func dot(x, y []float64) (sum float64) {
-	for i, v := range x {
-		sum += v * y[i]
-	}
-	return sum
-}
-
-func length(x []float64) float64 { return math.Sqrt(dot(x, x)) }
-
-// less is x - by y.
-func less(x, y []float64, by float64) []float64 {
-	r := make([]float64, len(x))
-	for i := range r {
-		r[i] = x[i] - by*y[i]
-	}
-	return r
-}
-
-func scaled(x []float64, by float64) []float64 {
-	r := make([]float64, len(x))
-	for i := range r {
-		r[i] = x[i] * by
-	}
-	return r
-}
-
-func cross(x [][]float64) []float64 {
-	a, b := x[0], x[1]
-	return []float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
-}
-
-func faceForward(x [][]float64) []float64 {
-	if dot(x[1], x[2]) < 0 {
-		return x[0]
-	}
-	return scaled(x[0], -1)
-}
-
-func refract(x [][]float64) []float64 {
-	eta, d := x[2][0], dot(x[1], x[0])
-	k := 1 - eta*eta*(1-d*d)
-	if k < 0 {
-		return make([]float64, len(x[0]))
-	}
-	return less(scaled(x[0], eta), x[1], eta*d+math.Sqrt(k))
-}
-
-// choose is select.
-func choose(x [][]float64) []float64 {
-	r := make([]float64, len(x[0]))
-	for i := range r {
-		if r[i] = x[0][i]; x[2][min(i, len(x[2])-1)] != 0 {
-			r[i] = x[1][i]
-		}
-	}
-	return r
-}
-
-// determinant of a square matrix by its first column.
-func determinant(m []float64) (sum float64) {
-	n := int(math.Sqrt(float64(len(m))))
-	if n == 1 {
-		return m[0]
-	}
-	for row := range n {
-		var minor []float64
-		for i, v := range m[n:] {
-			if i%n != row {
-				minor = append(minor, v)
-			}
-		}
-		sum += m[row] * determinant(minor) * float64(1-row%2*2)
-	}
-	return sum
 }

@@ -53,6 +53,7 @@ func (p *parser) builtin(at int, b *builtin, args []operand) operand {
 	if b.sig[n] == 'r' {
 		result = p.parts(b, t)
 	}
+	p.checkRange(at, b, args)
 	if constant {
 		return p.evaluate(at, b, t, result, args)
 	}
@@ -77,6 +78,23 @@ func (p *parser) builtinCall(at int, b *builtin, x *ir.Builtin, result *ir.Type,
 		}
 	}
 	return o
+}
+
+// checkRange refuses constants for which a function is not defined, even if its other operands are none.
+func (p *parser) checkRange(at int, b *builtin, args []operand) {
+	n := len(args)
+	switch b.fn {
+	case ir.FnClamp:
+		for i := range min(len(args[1].c), len(args[2].c)) {
+			if floats(args[1])[i] > floats(args[2])[i] && p.dead == 0 {
+				p.fail(at, "the lower limit of clamp is greater than the upper one")
+			}
+		}
+	case ir.FnExtractBits, ir.FnInsertBits:
+		if a, b := args[n-2].c, args[n-1].c; a != nil && b != nil && a[0]+b[0] > 32 && p.dead == 0 {
+			p.fail(at, "the bits from ", number(a[0], ir.U32), " on are not ", number(b[0], ir.U32))
+		}
+	}
 }
 
 // pointed returns what the pointer that a function takes points to.

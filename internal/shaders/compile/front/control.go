@@ -18,31 +18,48 @@ func (p *parser) ifStatement() flow {
 	p.enter()
 	defer p.leave()
 	cond := p.condition()
-	then, end := p.block()
+	is, known := settled(cond)
+	then, end := p.branch(known && !is, p.block)
 	var other []ir.Stmt
+	otherEnd := flowNext
 	if p.accept("else") {
-		var otherEnd flow
-		if p.accept("if") {
-			p.careful = p.fn.ir.Barrier && p.callsBarrier()
-			other, otherEnd = p.collect(p.ifStatement)
-		} else {
-			other, otherEnd = p.block()
-		}
-		end |= otherEnd
-	} else {
-		end |= flowNext
+		other, otherEnd = p.branch(known && is, p.elseBranch)
 	}
-	if cond.c == nil {
+	switch {
+	case !known:
 		p.emit(&ir.If{Cond: p.lower(cond), Then: then, Else: other})
-		return end
-	}
-	if cond.c[0] == 0 {
-		then = other
-	}
-	if len(then) > 0 {
+	case is && len(then) > 0:
 		p.emit(&ir.Block{Body: then})
+	case !is && len(other) > 0:
+		p.emit(&ir.Block{Body: other})
 	}
-	return end
+	return end | otherEnd
+}
+
+// settled returns a condition that is known.
+func settled(o operand) (is, known bool) {
+	if c, ok := o.x.(*ir.Const); ok {
+		return c.Words[0] != 0, true
+	}
+	return o.c != nil && o.c[0] != 0, o.c != nil
+}
+
+// branch reads a branch, which is dropped if it is never taken.
+func (p *parser) branch(dropped bool, read func() ([]ir.Stmt, flow)) ([]ir.Stmt, flow) {
+	if dropped {
+		p.unreached++
+		defer func() { p.unreached-- }()
+	}
+	return read()
+}
+
+// elseBranch reads what follows else.
+func (p *parser) elseBranch() ([]ir.Stmt, flow) {
+	if !p.accept("if") {
+		return p.block()
+	}
+	p.careful = p.fn.ir.Barrier && p.callsBarrier()
+	return p.collect(p.ifStatement)
 }
 
 // repeated reads the block that a loop repeats.
@@ -63,7 +80,7 @@ func (p *parser) loopStatement(at int) flow {
 	p.enter()
 	p.push()
 	p.attributes(blockAttributes)
-	last := p.matching()
+	last := p.matching("{")
 	p.expect("{")
 	inner := last
 	for i := p.i; i < last; i++ {
@@ -106,7 +123,7 @@ func (p *parser) continuing(l *ir.Loop) flow {
 	p.enter()
 	p.push()
 	p.attributes(blockAttributes)
-	last := p.matching()
+	last := p.matching("{")
 	p.expect("{")
 	inner, end := last, flow(0)
 	for i := p.i; i < last; i++ {
@@ -157,7 +174,7 @@ func (p *parser) whileStatement() flow {
 
 // forStatement reads what follows for.
 func (p *parser) forStatement() flow {
-	at := p.i
+	at := p.i - 1
 	p.push()
 	p.expect("(")
 	l := &ir.Loop{}

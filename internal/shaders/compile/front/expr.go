@@ -29,15 +29,12 @@ func (p *parser) inBrackets() operand {
 // operation reads operators that bind at least as strongly as a level.
 func (p *parser) operation(level int) operand {
 	left := p.unary()
-	for n := 0; ; n++ {
+	for {
 		o := p.binaryOperator()
 		if o == nil || o.level < level {
 			return left
 		}
 		at := p.i
-		if n > maxHeight {
-			p.fail(at, "this is nested too deeply")
-		}
 		p.checkMix(at, o, left, true)
 		p.i += len(o.text)
 		if o.level <= levelAnd {
@@ -93,6 +90,9 @@ func (p *parser) logical(at int, o *operator, left operand) operand {
 		}
 		right.call, right.at = noCall, at
 		return right
+	case right.c != nil && (right.c[0] != 0) == (o.op == ir.AndAlso) && len(rest) == 0:
+		left.at, left.call = at, noCall
+		return left
 	case len(rest) == 0:
 		return p.result(at, boolean, &ir.Binary{Op: o.op, X: left.x, Y: p.lower(right), T: boolean}, left, right)
 	}
@@ -168,10 +168,7 @@ func (p *parser) unaryOf(at int, op ir.Op, o operand) operand {
 
 // postfix reads indices and members.
 func (p *parser) postfix(o operand) operand {
-	for n := 0; ; n++ {
-		if n > maxDepth {
-			p.fail(p.i, "this is nested too deeply")
-		}
+	for o.level = 0; ; {
 		at := p.i
 		switch {
 		case p.Char(at) == '[':
@@ -185,7 +182,7 @@ func (p *parser) postfix(o operand) operand {
 		default:
 			return o
 		}
-		o.level, o.call = 0, noCall
+		o.call = noCall
 	}
 }
 

@@ -17,11 +17,16 @@ type function struct {
 	params  []param
 	mustUse bool
 	entry   bool
-	size    [3]int // of a workgroup
-	start   int    // the { of its body
-	calls   []*function
-	uses    map[*ir.Var]bool // variables of the module
-	order   int              // see parser.order
+	size    [3]int      // of a workgroup
+	start   int         // the { of its body
+	calls   []*function // in the text
+	order   int         // see parser.order
+	// What the program has of it: functions that it calls and variables of the module that it uses, beside the bindings that the
+	// text mentions.
+	callees  map[*function]bool
+	uses     map[*ir.Var]bool
+	mentions map[*ir.Var]bool
+	waits    bool // it has a barrier
 }
 
 // param is a parameter.
@@ -43,7 +48,7 @@ type attributes struct {
 
 // Where attributes may stand.
 const (
-	memberAttributes   = " size align builtin "
+	memberAttributes   = " size align builtin location interpolate invariant blend_src "
 	paramAttributes    = " builtin "
 	varAttributes      = " group binding "
 	overrideAttributes = " id "
@@ -70,12 +75,14 @@ func (p *parser) attributes(allowed string) (a attributes) {
 		}
 		a.has[name] = true
 		switch name {
-		case "compute", "must_use":
+		case "compute", "must_use", "invariant":
+		case "interpolate", "location", "blend_src": // of other shaders
+			p.i = p.matching("(") + 1
 		case "diagnostic":
 			p.diagnostic()
 		case "builtin":
 			p.expect("(")
-			if a.input = inputs[p.ident()]; a.input == ir.NoInput {
+			if a.input = inputs[p.ident()]; a.input == ir.NoInput && allowed != memberAttributes {
 				p.fail(p.i-1, "no built-in value ", p.At(p.i-1), " of compute shaders")
 			}
 			p.accept(",")
@@ -121,11 +128,11 @@ func (p *parser) numbers(at int, name string, a *attributes) {
 
 // function reads the head of a function.
 func (p *parser) function(d *decl, name string) *symbol {
-	if i := p.i; p.is("@") && (p.At(i+1) == "vertex" || p.At(i+1) == "fragment") {
-		p.fail(i+1, "only compute shaders are available")
-	}
 	a := p.attributes(functionAttributes)
-	f := &function{decl: d, ir: &ir.Func{Name: name}, uses: map[*ir.Var]bool{}, entry: a.has["compute"], size: a.workgroup, mustUse: a.has["must_use"]}
+	f := &function{
+		decl: d, ir: &ir.Func{Name: name}, entry: a.has["compute"], size: a.workgroup, mustUse: a.has["must_use"],
+		callees: map[*function]bool{}, uses: map[*ir.Var]bool{}, mentions: map[*ir.Var]bool{},
+	}
 	if f.entry != a.has["workgroup_size"] {
 		p.fail(d.name, "an entry point needs @compute and @workgroup_size")
 	}
@@ -280,6 +287,7 @@ func (p *parser) body(f *function) {
 	}
 	p.expect("}")
 	p.pop()
+	f.ir.Barrier = f.waits
 }
 
 // declareParam gives the name of a parameter its meaning.
@@ -317,6 +325,10 @@ func (p *parser) callOf(at int, f *function, args []operand) operand {
 	case len(args) != len(f.params):
 		p.fail(at, name, " has ", strconv.Itoa(len(f.params)), " parameters, not ", strconv.Itoa(len(args)))
 	}
+	if !p.dropped() {
+		p.fn.callees[f] = true
+		p.fn.waits = p.fn.waits || f.waits
+	}
 	x := &ir.Call{Func: f.ir, Args: make([]ir.Expr, len(args)), Refs: make([]*ir.Ref, len(args))}
 	for i, a := range args {
 		want := f.params[i].typ
@@ -347,6 +359,7 @@ func (p *parser) barrier(at int, name string, args []operand) operand {
 	if p.fn == nil {
 		p.fail(at, name, " is no constant")
 	}
+	p.fn.waits = p.fn.waits || !p.dropped()
 	if name != "workgroupUniformLoad" {
 		if len(args) != 0 {
 			p.fail(at, name, " has no parameters")

@@ -163,9 +163,16 @@ func (p *parser) lower(o operand) ir.Expr {
 	if o.c == nil {
 		return o.x
 	}
+	if x := p.tables[&o.c[0]]; x != nil && x.T == o.t {
+		return x
+	}
 	p.spend(o.at, len(o.c))
 	words, _ := narrow(make([]uint32, 0, len(o.c)), o.t, o.c)
-	return &ir.Const{T: o.t, Words: words}
+	x := &ir.Const{T: o.t, Words: words}
+	if len(words) > 16 { // a table, which may be used often
+		p.tables[&o.c[0]] = x
+	}
+	return x
 }
 
 // narrow appends the bits of the scalars of a type, and returns the scalars that follow.

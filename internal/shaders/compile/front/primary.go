@@ -40,20 +40,35 @@ func (p *parser) named(at int, word string) operand {
 		p.i++
 		o := s.operand
 		o.at = at
-		if o.ref != nil && o.ref.Var.Space != ir.Function && p.fn != nil {
-			p.fn.uses[o.ref.Var] = true
-		}
-		if o.ref != nil && o.ref.Var.Space != ir.Function && p.fn == nil {
+		if o.ref != nil && p.fn == nil {
 			p.fail(at, word, " is no constant")
+		}
+		if o.ref != nil {
+			p.use(o.ref.Var)
 		}
 		return o
 	case s.kind == typeSymbol:
 		p.i++
 		return p.construct(at, s.typ, p.arguments())
+	case s.kind == otherSymbol:
+		p.fail(at, word, " is an entry point, which nothing can call")
 	}
 	p.i++
 	return p.callOf(at, s.fn, p.arguments())
 }
+
+// use notes that the function needs a variable of the module. A binding is needed where a text mentions it, any other one where the
+// program has it.
+func (p *parser) use(v *ir.Var) {
+	if bound := v.Space == ir.Uniform || v.Space == ir.Storage; bound {
+		p.fn.mentions[v] = true
+	} else if v.Space != ir.Function && !p.dropped() {
+		p.fn.uses[v] = true
+	}
+}
+
+// dropped reports whether what is read is checked, but not part of the program.
+func (p *parser) dropped() bool { return p.dead+p.unreached > 0 }
 
 // predeclared reads an expression that begins with a name of WGSL's own.
 func (p *parser) predeclared(at int, word string) operand {
@@ -257,9 +272,6 @@ func (p *parser) changedScalar(at int, v uint64, from, to ir.Kind) uint64 {
 		least, most := float64(math.MinInt32), float64(math.MaxInt32)
 		if to == ir.U32 {
 			least, most = 0, math.MaxUint32
-		}
-		if from == abstractFloat && (f < least || f > most) {
-			p.overflow(at)
 		}
 		return uint64(int64(min(max(f, least), most)))
 	case isFloat(to):

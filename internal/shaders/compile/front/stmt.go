@@ -27,7 +27,7 @@ func (p *parser) block() (list []ir.Stmt, end flow) {
 	defer p.leave()
 	p.push()
 	p.attributes(blockAttributes)
-	last := p.matching()
+	last := p.matching("{")
 	p.expect("{")
 	list, end = p.collect(func() flow { return p.statements(last) })
 	p.expect("}")
@@ -36,9 +36,9 @@ func (p *parser) block() (list []ir.Stmt, end flow) {
 }
 
 // matching returns the partner of the bracket that comes next.
-func (p *parser) matching() int {
-	if !p.is("{") {
-		p.unexpected("expected {")
+func (p *parser) matching(open string) int {
+	if !p.is(open) {
+		p.unexpected("expected " + open)
 	}
 	return int(p.Match[p.i])
 }
@@ -62,9 +62,13 @@ func (p *parser) statements(last int) flow {
 		if all&flowNext != 0 {
 			all = all&^flowNext | end
 		}
-		if dropped = nil; all&flowNext == 0 {
+		if dropped = nil; all&flowNext == 0 && p.out == outer {
 			p.out = &dropped
+			p.unreached++
 		}
+	}
+	if p.out != outer {
+		p.unreached--
 	}
 	p.out = outer
 	return all
@@ -256,6 +260,9 @@ func (p *parser) assign() {
 	if p.accept("_") {
 		p.expect("=")
 		if o := p.expression(); o.ref != nil {
+			if !o.ptr && !p.traitsOf(o.t).constructible {
+				p.value(o)
+			}
 			p.pin(o.ref)
 		} else if o = p.value(o); o.c == nil {
 			p.emit(&ir.Eval{X: o.x})

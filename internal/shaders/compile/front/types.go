@@ -343,10 +343,10 @@ func (p *parser) length() int {
 	o := p.expression()
 	p.noClose = saved
 	n := p.integer(o, "the length of an array")
-	if n < 1 || n > maxBytes {
+	if n < 1 {
 		p.fail(o.at, "the length of an array must be a positive number, not ", strconv.FormatInt(n, 10))
 	}
-	return int(n)
+	return int(min(n, maxBytes))
 }
 
 // array makes the type of an array, with n = 0 one without a length.
