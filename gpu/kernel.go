@@ -27,6 +27,9 @@ type KernelDesc struct {
 	// Fused says that the text calls functions of a user's for many elements side by side. A driver that refuses texts over which
 	// compilers take too long allows more for it.
 	Fused bool
+	// Exact promises that every index that is written to is in range, and of those that are read from each that is out of range is so by
+	// three elements of four bytes at most, whose values do not matter. A device that computes on the CPU does not check them then.
+	Exact bool
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
@@ -108,6 +111,9 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if desc.Bounded {
 		key = "\x00" + key
 	}
+	if desc.Exact {
+		key = "\x01" + key
+	}
 	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
@@ -129,7 +135,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused,
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused, Exact: desc.Exact,
 		Reference: desc.Reference,
 	}
 	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)

@@ -198,8 +198,8 @@ type Kernel struct {
 	Bounded bool
 	// Fused says that the text calls functions of a user's for many elements side by side: it may take a compiler longer than others.
 	Fused bool
-	// Exact promises that no index of the text is out of range and nothing overflows a binding, whatever the parameters and the memory
-	// hold. A driver need not check them.
+	// Exact promises that every index that is written to is in range, and of those that are read from each that is out of range is so by
+	// three elements of four bytes at most, whose values do not matter. A driver need not check them.
 	Exact bool
 	// Native computes the same in Go, with the arguments of Reference, faster than a CPU does with Source: a driver that computes on the
 	// CPU natively runs it instead. It may use goroutines, which have ended when it returns. Nil means that there is none.

@@ -8,6 +8,7 @@ package kernels
 import (
 	_ "embed"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -188,8 +189,27 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	for i, name := range strings.Fields(k.form.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
+	p.Exact = k.exact(f)
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
+}
+
+// exact reports whether a program keeps to its bindings: its form does, and its function reads vectors at most, of rows that end with
+// one, or single elements.
+func (k *Kernel) exact(f *fuse.Func) bool {
+	whole := false // rows end with a vector
+	switch k.form {
+	case mapLinear, mapGrid:
+		whole = k.params[0] == 0
+	case productPanel:
+		whole = k.params[4] == 0
+	case foldRows, softmaxRows:
+	default:
+		return false
+	}
+	return len(f.Calls) == 0 && !slices.ContainsFunc(f.Loads, func(v fuse.View) bool {
+		return v.Class != fuse.Vector && v.Class != fuse.Column && (v.Class != fuse.Gather || !whole)
+	})
 }
 
 // part is what the kernel itself has in the fused region.
