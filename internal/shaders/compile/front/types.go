@@ -272,8 +272,6 @@ func (p *parser) valueType() *ir.Type {
 
 // typ reads a type.
 func (p *parser) typ() typ {
-	p.enter()
-	defer p.leave()
 	at := p.i
 	name := p.At(at)
 	if s := p.lookup(name); s != nil {
@@ -299,7 +297,10 @@ func (p *parser) typ() typ {
 	if !p.is("<") {
 		p.fail(at, name, " needs a type between < and >")
 	}
-	return p.template(at, f)
+	p.enter()
+	t := p.template(at, f)
+	p.leave()
+	return t
 }
 
 // template reads the arguments of a type that takes some.
