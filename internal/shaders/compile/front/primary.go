@@ -291,8 +291,8 @@ func (p *parser) bitcast(at int) *operand {
 		p.fail(at, "bitcast needs one argument")
 	}
 	o := args[0]
-	if o.c != nil && o.t.Scalar().Kind == abstractInt && p.fits(o, ir.U32) && !p.fits(o, ir.I32) {
-		o = p.convert(o, p.withKind(o.t, ir.U32))
+	if leaf(o.t).Kind == abstractInt && isInt(t.Scalar().Kind) && convertible(o.t, t) {
+		return p.convert(o, t)
 	}
 	o = p.concrete(o)
 	for k, u := range []*ir.Type{t, o.t} {
@@ -312,16 +312,6 @@ func (p *parser) bitcast(at int) *operand {
 		}
 	}
 	return p.result(at, t, &ir.Bitcast{T: t, X: p.lower(o)}, o)
-}
-
-// fits reports whether constants without a type are in the range of one.
-func (p *parser) fits(o *operand, k ir.Kind) bool {
-	for _, v := range o.c {
-		if _, ok := represent(v, abstractInt, k); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // recastBits reads bits as numbers of a kind, and reports whether all are finite.
