@@ -58,7 +58,7 @@ func (p *parser) elseBranch() ([]ir.Stmt, flow) {
 	if !p.accept("if") {
 		return p.block()
 	}
-	p.careful = p.callsBarrier()
+	p.careful = p.ordered()
 	return p.collect(p.ifStatement)
 }
 
@@ -138,7 +138,7 @@ func (p *parser) continuing(l *ir.Loop) flow {
 	l.Continuing, _ = p.collect(func() flow {
 		p.statements(inner)
 		if p.accept("break") {
-			p.careful = p.callsBarrier()
+			p.careful = p.ordered()
 			p.expect("if")
 			l.BreakIf = p.lower(p.condition())
 			p.expect(";")

@@ -27,6 +27,11 @@ var programs = []struct {
 	{"an index is evaluated once", "var<private> n: u32; fn next() -> u32 { n += 1; return n; }", "y[next()] += 10; y[next()]++; y[0] = n;", []uint32{2, 10, 1}},
 	{"the order of operands", "var<private> n: u32; fn next() -> u32 { n = n * 10 + 1; return n; }", "n = 2; y[0] = n + next(); y[1] = next() - n; y[2] = n;", []uint32{23, 0, 211}},
 	{
+		"the order of pointers", "var<private> n: u32; fn next() -> u32 { n += 1; return n; } fn f(a: u32, p: ptr<function, u32>, b: u32) -> u32 { *p = 1; return a * 100 + b; }",
+		"var t: array<u32, 8>; y[0] = f(next(), &t[next()], next()); y[1] = t[2]; y[2] = f(next(), &t[n], next()); y[3] = t[4]; y[4] = f(1, &t[next()], n);",
+		[]uint32{103, 1, 405, 1, 106},
+	},
+	{
 		"operands that decide", "var<private> n: u32; fn yes() -> bool { n++; return true; }",
 		"let a = y[0] == 1 && yes(); let b = y[0] == 0 || yes(); let c = y[0] == 0 && yes(); y[0] = n; y[1] = u32(a) + 2 * u32(b) + 4 * u32(c); let d = false && 1 / 0 == 1;",
 		[]uint32{1, 6},

@@ -73,17 +73,27 @@ func (p *parser) statements(last int) flow {
 	return all
 }
 
-// callsBarrier reports whether a barrier comes before the end of the statement, or the block in it.
-func (p *parser) callsBarrier() bool {
-	for i := p.i; p.fn.ir.Barrier && i < p.fn.decl.end && p.Char(i) != '{'; i++ {
-		switch {
-		case p.isCall(i):
-			d := p.module[p.At(i)]
-			if d == nil && isBarrier(p.At(i)) || d != nil && d.sym.fn != nil && d.sym.fn.ir.Barrier {
-				return true
-			}
-		case p.Char(i) == ';' && !p.is("for"):
+// ordered reports whether loads and calls become lets up to the end of the statement, or the block in it: a barrier may come between
+// them and their use, or a function that gets a pointer to an element may be one of several.
+func (p *parser) ordered() bool {
+	calls, pointer, element := 0, false, false
+	for i := p.i; i < p.fn.decl.end && p.Char(i) != '{'; i++ {
+		switch c := p.Char(i); {
+		case c == '&':
+			pointer = pointer || p.Char(i-1) == '(' || p.Char(i-1) == ','
+		case c == '[':
+			element = element || pointer
+		case c == ';' && !p.is("for"):
 			return false
+		case p.isCall(i):
+			if d := p.module[p.At(i)]; d == nil && isBarrier(p.At(i)) || d != nil && d.sym.fn != nil && d.sym.fn.ir.Barrier {
+				return true
+			} else if d != nil && d.sym.fn != nil {
+				calls++
+			}
+		}
+		if element && calls > 1 {
+			return true
 		}
 	}
 	return false
@@ -95,7 +105,7 @@ func (p *parser) statement() flow {
 	if p.is("@") {
 		p.attributes(blockAttributes)
 	}
-	p.careful = p.callsBarrier()
+	p.careful = p.ordered()
 	switch p.At(p.i) {
 	case ";":
 		p.i++
