@@ -138,6 +138,9 @@ func evalInt(fn ir.Fn, k ir.Kind, x []int64) int64 {
 	case ir.FnReverseBits:
 		return int64(bits.Reverse32(w))
 	case ir.FnExtractBits: // from bit x[1] on, x[2] of them
+		if x[2] == 0 {
+			return 0
+		}
 		v := w << ((32 - x[1] - x[2]) & 63)
 		if k == ir.I32 {
 			return int64(int32(v) >> ((32 - x[2]) & 63))

@@ -29,14 +29,6 @@ func leaf(t *ir.Type) *ir.Type {
 	return t
 }
 
-// shape is a vector or a scalar, of 0 components, of a kind.
-func (p *parser) shape(n int, k ir.Kind) *ir.Type {
-	if n == 0 {
-		return p.types.Scalar(k)
-	}
-	return p.types.Vector(n, k)
-}
-
 // matrix is one of f32 or of abstract numbers.
 func (p *parser) matrix(cols, rows int, k ir.Kind) *ir.Type {
 	if k != abstractFloat {
