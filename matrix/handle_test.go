@@ -23,9 +23,25 @@ func handled(t *testing.T, m *dense) (b *gpu.Buffer, offset int) {
 	return b, offset
 }
 
+// onHandles runs a test on the devices that are objects of a platform. Those that compute on the CPU have none.
+func onHandles(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		if dev.Info().Driver != "simd" {
+			test(t, dev)
+			return
+		}
+		m := must[*dense](t)(matrix.New[float32](dev, 1, 1))
+		defer m.Close()
+		if _, _, err := m.Handle(background); !errors.Is(err, gpu.ErrUnsupported) {
+			t.Errorf("a handle: %v", err)
+		}
+	})
+}
+
 // TestHandle finds a result of the device, the caller's memory, and a view of either in the buffers that Handle returns.
 func TestHandle(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onHandles(t, func(t *testing.T, dev *gpu.Device) {
 		values := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 		a := must[*dense](t)(matrix.New[float32](dev, 3, 4, matrix.Options{Stride: 5}))
 		defer a.Close()
@@ -60,7 +76,7 @@ func TestHandle(t *testing.T) {
 
 // TestHandleMoves wants nothing to move for the buffer of a result, and the caller's memory once for each change of it.
 func TestHandleMoves(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onHandles(t, func(t *testing.T, dev *gpu.Device) {
 		data := []float32{1, 2, 3, 4}
 		m := must[*dense](t)(matrix.Wrap(dev, 2, 2, data))
 		defer m.Close()
