@@ -249,6 +249,7 @@ func (e *emitter) item(i *item) {
 		e.sets(i.edge)
 	case itemBr:
 		e.sets(i.edge)
+		e.flush(-1) // what is behind the label may need it
 		e.local(wasm.Br, e.distance(i.label))
 	case itemBlock, itemLoop:
 		e.block(i)
@@ -441,7 +442,7 @@ func effective(r *region) (list []*item) {
 		i := &r.items[k]
 		switch i.kind {
 		case itemNode:
-			if !i.node.live || i.node.done || i.node.to != nil || i.node.uses == 1 && !i.node.force {
+			if n := i.node; !n.live || n.done || n.to != nil || n.uses == 1 && !n.force && n.class == 0 {
 				continue
 			}
 		case itemEdge, itemBr:

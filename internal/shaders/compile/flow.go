@@ -136,7 +136,10 @@ func (g *function) jumpIf(l *label, cond *node) {
 
 // end closes a block.
 func (g *function) end(l *label) {
-	if !g.dead {
+	if n := len(l.region.items); g.dead && n > 0 && l.region.items[n-1].kind == itemBr && l.region.items[n-1].label == l {
+		l.region.items[n-1].kind = itemEdge // the end of the block is there anyway
+		l.jumps--
+	} else if !g.dead {
 		e := g.edge(l.mark)
 		l.edges = append(l.edges, e)
 		g.emit(item{kind: itemEdge, edge: e})

@@ -89,7 +89,7 @@ func execute(t *testing.T, p *Product, f *fuse.Func, a, b memory, m, n int, numb
 		if len(storage) != program.Own+1+program.Inputs {
 			t.Fatalf("%s: %d and %d bindings for %d buffers", program.Name, program.Own, program.Inputs, len(storage))
 		}
-		program.Reference.Run(l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, nil, numbers), storage)
+		launched(t, program, l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, nil, numbers), storage)
 	}
 	if p.Parts == 1 {
 		run(p.First, f, place, numbers, a.bytes, b.bytes, result)

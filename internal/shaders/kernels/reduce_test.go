@@ -86,7 +86,7 @@ func perform(t *testing.T, op fuse.Reduction, m matrix, columns, software bool) 
 		f := head(&m)
 		program := l.Program(f)
 		params := f.Params(shaders.Words(nil, l.Shape...), out.place, []fuse.Place{m.place}, nil)
-		program.Reference.Run(l.Groups, params, [][]byte{out.bytes, m.bytes})
+		launched(t, program, l.Groups, params, [][]byte{out.bytes, m.bytes})
 		if parts == 1 {
 			return out
 		}

@@ -38,7 +38,7 @@ func normalise(t *testing.T, r *softRows, l *Launch) {
 	f := &fuse.Func{Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{view}, Store: view, Slots: []fuse.Slot{{}}}
 	program := l.Program(f)
 	place := fuse.Place{Row: r.cols + 1, Col: 1}
-	program.Reference.Run(l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, []fuse.Place{place}, nil), [][]byte{r.bytes})
+	launched(t, program, l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, []fuse.Place{place}, nil), [][]byte{r.bytes})
 }
 
 // wantSoftmax is the softmax of a row in float64.

@@ -53,7 +53,7 @@ func TestScatter(t *testing.T) {
 	if len(l.Shape) != 12 || l.Groups != [3]uint32{1, 1, 1} {
 		t.Errorf("not a launch: %+v", l)
 	}
-	program(t, l, nil).Reference.Run(l.Groups, shaders.Words(nil, l.Shape...), [][]byte{pack(values), pack(rows), pack(cols), dense})
+	launched(t, program(t, l, nil), l.Groups, shaders.Words(nil, l.Shape...), [][]byte{pack(values), pack(rows), pack(cols), dense})
 	want := make([]uint32, 18)
 	want[1+4*1+2], want[1+4*1+1], want[1+4*2], want[1+4*3+1] = 88, 12, 15, 16
 	if got := unpack(dense); !slices.Equal(got, want) {
@@ -121,7 +121,7 @@ func TestRows(t *testing.T) {
 			p := program(t, l, f)
 			out := make([]byte, 4*r.Rows*n)
 			params := f.Params(shaders.Words(nil, l.Shape...), fuse.Place{Row: n, Col: 1}, []fuse.Place{{Row: n, Col: 1}}, nil)
-			p.Reference.Run(l.Groups, params, [][]byte{pack(values), pack(indices), pack(pointers), pack(places), out, pack(dense)})
+			launched(t, p, l.Groups, params, [][]byte{pack(values), pack(indices), pack(pointers), pack(places), out, pack(dense)})
 			return unpack(out)
 		}
 		var parts []uint32 // rows of three entries, or of what is left
@@ -172,7 +172,7 @@ func sumRows(t *testing.T, typ fuse.Type, parts []uint32, m, n int) []uint32 {
 	}
 	out := make([]byte, 4*m*n)
 	params := f.Params(shaders.Words(nil, l.Shape...), fuse.Place{Row: n, Col: 1}, nil, nil)
-	p.Reference.Run(l.Groups, params, [][]byte{pack(padded), pack(pointers), out})
+	launched(t, p, l.Groups, params, [][]byte{pack(padded), pack(pointers), out})
 	return unpack(out)
 }
 
