@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
@@ -65,10 +66,14 @@ func measure(b *testing.B, l *kernels.Launch, f *fuse.Func, params []byte, stora
 		b.Fatal(err)
 	}
 	h := compiletest.Load(b, mod, l.Groups, params, storage)
+	best := time.Hour // others use the machine, too
 	for b.Loop() {
+		start := time.Now()
 		h.Launch(b)
+		best = min(best, time.Since(start))
 	}
-	b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+	b.ReportMetric(float64(best), "best-ns")
+	b.ReportMetric(flop/best.Seconds()/1e9, "GFLOP/s")
 }
 
 const million = 1 << 20

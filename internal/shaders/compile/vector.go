@@ -94,7 +94,7 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 
 // lane returns a component as a scalar of a kind.
 func (g *function) lane(v *node, i int, k ir.Kind) *node {
-	if s := g.known(v, i, k); s != nil {
+	if s := g.laneOf(v, i, k); s != nil {
 		return s
 	}
 	if b := v.lanes[4*i : 4*i+4]; v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3 {
@@ -112,8 +112,8 @@ func (g *function) lane(v *node, i int, k ir.Kind) *node {
 	return g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
 }
 
-// known returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.
-func (g *function) known(v *node, i int, k ir.Kind) *node {
+// laneOf returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.
+func (g *function) laneOf(v *node, i int, k ir.Kind) *node {
 	var s *node
 	switch v.op {
 	case wasm.V128Const:
