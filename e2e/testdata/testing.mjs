@@ -101,7 +101,7 @@ export const withGpu = (run) => () => on('browser', run);
 /** A test on a device of its own, and again on the program for pages without WebGPU. */
 export const onBoth = (run) => async () => {
   await on('browser', run);
-  await withoutWebGPU(() => on('cpu', run));
+  await withoutWebGPU(() => on('simd', run));
 };
 
 /** Runs while programs are started that die in an import of theirs as soon as they are to. */

@@ -23,7 +23,7 @@ export function showError(error) {
 
 /** @param {{driver: string, name: string, vendor: string, backend: string, kind: string}} info @param {string} without what to say without WebGPU */
 export function showAdapter(info, without = 'no WebGPU: computing on the CPU') {
-  $('adapter-name').textContent = info.driver === 'cpu' ? without : info.name;
+  $('adapter-name').textContent = info.driver === 'browser' ? info.name : without;
   $('adapter').dataset.state = info.kind === 'cpu' ? 'software' : 'gpu';
   $('adapter').title = `${info.vendor} ${info.backend}, ${info.kind}`;
 }

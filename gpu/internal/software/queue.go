@@ -227,12 +227,6 @@ func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), 
 
 func nothing() {}
 
-// copier is foreign memory that copies itself: a typed array of a page that has no other device. It says how many bytes it copied.
-type copier interface {
-	Load(at int, into []byte) int
-	Store(at int, from []byte) int
-}
-
 // shortened is the error of foreign memory that has become shorter.
 func (d *Device) shortened(op string) error {
 	return d.fail(op, fault.ErrInvalid, "host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
@@ -246,8 +240,8 @@ func (d *Device) stageable(l *driver.CommandList) error {
 	}
 	size := uint64(0)
 	for _, h := range l.Data {
-		if _, copies := h.Foreign.(copier); h.Foreign != nil && !copies {
-			return d.fail("Submit", fault.ErrUnsupported, "the driver writes from Go memory only")
+		if h.Foreign != nil && h.Copier() == nil {
+			return d.fail("Submit", fault.ErrUnsupported, "host memory that the driver does not know")
 		}
 		if h.Valid() { // Objects refuses others
 			size += uint64(h.Size)
@@ -303,7 +297,7 @@ var epoch = time.Now()
 // stage copies host data, with zeros up to a multiple of 4.
 func (d *Device) stage(h driver.Host) ([]byte, error) {
 	data := slices.Clone(h.Mem())
-	if m, ok := h.Foreign.(copier); ok {
+	if m := h.Copier(); m != nil {
 		data = make([]byte, h.Size)
 		if m.Load(h.Offset, data) < len(data) {
 			return nil, d.shortened("Submit")

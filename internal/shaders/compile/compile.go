@@ -126,6 +126,12 @@ type generator struct {
 	bindings  []Binding
 	reserved  uint32
 	budget    int
+	ids       int
+}
+
+func (m *generator) nextID() int {
+	m.ids++
+	return m.ids
 }
 
 // spend ends the compilation of a program that grows too large.

@@ -93,7 +93,7 @@ func (g *function) workgroup(number *node) {
 		g.together(in)
 		return
 	}
-	g.invocations(func(local [3]*node) {
+	run := func(local [3]*node) {
 		in.local = local
 		turn := g.begin()
 		g.to = targets{ret: turn}
@@ -105,7 +105,13 @@ func (g *function) workgroup(number *node) {
 		g.give(in)
 		g.list(g.gen.prog.Entry.Body, true)
 		g.end(turn)
-	})
+		g.dead = false
+	}
+	if g.gen.small() {
+		g.four(in, run)
+	} else {
+		g.invocations(1, run)
+	}
 }
 
 // barriers reports whether invocations have to wait for each other.
@@ -113,14 +119,85 @@ func (m *generator) barriers() bool {
 	return m.prog.Entry.Barrier && m.prog.Size != [3]int{1, 1, 1}
 }
 
-// invocations runs a body for each invocation of a workgroup.
-func (g *function) invocations(body func(local [3]*node)) {
+// invocations runs a body for each invocation of a workgroup, or for every step-th along x.
+func (g *function) invocations(step int, body func(local [3]*node)) {
 	size := g.gen.prog.Size
 	g.count(g.i32(0), g.i32(uint32(size[2])), func(z *node) {
 		g.count(g.i32(0), g.i32(uint32(size[1])), func(y *node) {
-			g.count(g.i32(0), g.i32(uint32(size[0])), func(x *node) { body([3]*node{x, y, z}) })
+			g.count(g.i32(0), g.i32(uint32(size[0]/step)), func(x *node) {
+				body([3]*node{g.op2(wasm.I32Mul, x, g.i32(uint32(step))), y, z})
+			})
 		})
 	})
+}
+
+// unrolled is how many invocations of small functions the code has one after another: their addresses differ by constants.
+const unrolled = 4
+
+// small reports whether the entry point is such a function.
+func (m *generator) small() bool {
+	f := m.facts[m.prog.Entry]
+	return !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
+}
+
+// four runs a body for the invocations of a workgroup, some of them at a time, which ask together whether they are in range.
+func (g *function) four(in *inputs, body func(local [3]*node)) {
+	g.invocations(unrolled, func(first [3]*node) {
+		all := func() {
+			for k := uint32(unrolled); k > 0; k-- { // the last first: wazero checks the bounds of the highest address alone
+				body([3]*node{g.add(first[0], g.i32(k-1)), first[1], first[2]})
+			}
+		}
+		g.known = map[*node]*node{}
+		inside := g.inside(in, first)
+		if inside == nil {
+			g.known = nil
+			all()
+			return
+		}
+		g.branch(inside, all, func() {
+			g.known = nil
+			all()
+		})
+	})
+}
+
+// inside looks whether the entry point begins with a comparison of a number, which is one more for the next invocation, with one that
+// is the same for all. It returns a condition on which the comparisons of several invocations turn out as g.known then says.
+func (g *function) inside(in *inputs, first [3]*node) *node {
+	body := g.gen.prog.Entry.Body
+	lets := 0
+	for lets < len(body) {
+		if l, ok := body[lets].(*ir.Let); !ok || !g.gen.plain(l.X) {
+			break
+		}
+		lets++
+	}
+	if lets == len(body) {
+		return nil
+	}
+	test, ok := body[lets].(*ir.If)
+	if !ok || !g.gen.plain(test.Cond) {
+		return nil
+	}
+	var x, n *node
+	for k := range uint32(unrolled) {
+		in.local = [3]*node{g.add(first[0], g.i32(k)), first[1], first[2]}
+		g.give(in)
+		g.list(body[:lets], false)
+		c := g.one(test.Cond)
+		if c.op != wasm.I32GeU && c.op != wasm.I32LtU {
+			return nil
+		}
+		if k == 0 {
+			x, n = c.args[0], c.args[1]
+		}
+		if c.args[0] != g.add(x, g.i32(k)) || c.args[1] != n {
+			return nil
+		}
+		g.known[c] = g.i32(truth(c.op == wasm.I32LtU))
+	}
+	return g.and(g.op2(wasm.I32LtU, x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, x), g.i32(unrolled-1)))
 }
 
 // inputs are the built-in values of an invocation.

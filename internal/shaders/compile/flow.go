@@ -198,7 +198,7 @@ func same(x, y *node) bool {
 
 func (g *function) phi(t wasm.ValType) *node {
 	g.gen.spend(1)
-	return &node{op: opPhi, typ: t, loop: g.loop, region: g.region}
+	return &node{op: opPhi, typ: t, id: g.gen.nextID(), loop: g.loop, region: g.region}
 }
 
 func (g *function) set(e *edge, phi, value *node) {
@@ -212,6 +212,9 @@ func (g *function) set(e *edge, phi, value *node) {
 func (g *function) branch(cond *node, then, otherwise func()) {
 	if otherwise == nil {
 		otherwise = func() {}
+	}
+	if known := g.known[cond]; known != nil {
+		cond = known
 	}
 	if cond.isInt() {
 		if cond.imm != 0 {

@@ -35,6 +35,16 @@ func (g *function) fold(n *node) *node {
 	if y.isInt() {
 		return g.foldConst(n, x, y.imm)
 	}
+	if n.op == wasm.I32Add { // constants go to the end
+		for _, a := range [][2]*node{{x, y}, {y, x}} {
+			if sum := a[0]; sum.op == wasm.I32Add && sum.args[1].isInt() {
+				return g.add(g.add(sum.args[0], a[1]), sum.args[1])
+			}
+		}
+		if x.id > y.id { // equal sums are one
+			n.args[0], n.args[1] = y, x
+		}
+	}
 	return nil
 }
 
@@ -64,9 +74,23 @@ var inverse = map[wasm.Op]wasm.Op{
 func (g *function) foldConst(n, x *node, c uint32) *node {
 	power := bits.OnesCount32(c) == 1
 	switch n.op {
-	case wasm.I32Add, wasm.I32Sub, wasm.I32Or, wasm.I32Xor, wasm.I32Shl, wasm.I32ShrS, wasm.I32ShrU:
+	case wasm.I32Add, wasm.I32Sub, wasm.I32Or, wasm.I32Xor, wasm.I32ShrS:
 		if c == 0 {
 			return x
+		}
+	case wasm.I32Shl:
+		if c == 0 {
+			return x
+		}
+		if x.op == wasm.I32And && x.args[1].isInt() && x.args[1].imm<<(c&31) == math.MaxUint32<<(c&31) {
+			return g.op2(wasm.I32Shl, x.args[0], g.i32(c)) // the bits that are masked are shifted out
+		}
+	case wasm.I32ShrU:
+		if c == 0 {
+			return x
+		}
+		if x.op == wasm.I32Shl && x.args[1].isInt() && x.args[1].imm&31 == c&31 {
+			return g.and(x.args[0], g.i32(math.MaxUint32>>(c&31)))
 		}
 	case wasm.I32And:
 		if c == math.MaxUint32 || c&(c+1) == 0 && bound(x) <= c {
@@ -96,8 +120,16 @@ func (g *function) foldConst(n, x *node, c uint32) *node {
 			return g.i32(truth(c == 0))
 		}
 	}
-	if n.op == wasm.I32Add && x.op == wasm.I32Add && x.args[1].isInt() {
-		return g.add(x.args[0], g.i32(x.args[1].imm+c))
+	if x.op != wasm.I32Add || !x.args[1].isInt() {
+		return nil
+	}
+	switch k := x.args[1].imm; n.op {
+	case wasm.I32Add:
+		return g.add(x.args[0], g.i32(k+c))
+	case wasm.I32Shl:
+		return g.add(g.op2(wasm.I32Shl, x.args[0], g.i32(c)), g.i32(k<<(c&31)))
+	case wasm.I32Mul:
+		return g.add(g.op2(wasm.I32Mul, x.args[0], g.i32(c)), g.i32(k*c))
 	}
 	return nil
 }
@@ -181,7 +213,7 @@ func bound(n *node) uint32 {
 		return max(y.imm, 1) - 1
 	case wasm.I32Add, wasm.I32Shl:
 		x := n.args[0]
-		if x.op != opPhi && x.op != wasm.I32And && x.op != wasm.I32ShrU {
+		if x.op != opPhi && x.op != wasm.I32And && x.op != wasm.I32ShrU && x.op != wasm.I32Shl {
 			return all
 		}
 		if sum := uint64(bound(x)) + uint64(y.imm); n.op == wasm.I32Add && sum <= all {

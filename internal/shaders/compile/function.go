@@ -14,7 +14,8 @@ type function struct {
 	region *region
 	root   *region
 	loop   *loop
-	dead   bool // the present code is never reached
+	dead   bool            // the present code is never reached
+	known  map[*node]*node // conditions that are known to hold or not to hold
 
 	cur []*node // what each cell has
 	log []change

@@ -19,6 +19,7 @@ type node struct {
 	class int      // of loads: the memory that they read, 0 for what never changes
 	epoch int      // of loads: how often that was written before
 
+	id     int     // nodes that were made later have higher ones
 	loop   *loop   // the innermost loop that computes it
 	region *region // where it is computed
 	depth  int     // how far it can nest in the code
@@ -142,6 +143,7 @@ func (g *function) place(n node, pinned bool) *node {
 	g.gen.spend(1)
 	made := new(node)
 	*made = n
+	made.id = g.gen.nextID()
 	for _, a := range n.args {
 		if a != nil && !a.force {
 			made.depth = max(made.depth, a.depth+1)

@@ -139,7 +139,7 @@ func (g *function) flush() {
 		g.epochs[i]++
 	}
 	g.epochs[neverWritten] = 0
-	g.invocations(func(local [3]*node) {
+	g.invocations(1, func(local [3]*node) {
 		mark := len(g.log)
 		s.in.local = local
 		s.frame = g.frameOf(g.number(s.in))
