@@ -115,6 +115,10 @@ func isAll(n *node, v uint32) bool {
 func (g *function) shift(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 	o := arithmetic[op]
 	if s := g.same(y); s != nil {
+		if op == ir.ShiftLeft && s.isInt() && x.op == wasm.I32x4Sub && x.args[1].op == wasm.V128Const && isAll(x.args[1], x.args[1].word(0)) &&
+			x.args[1].word(0)<<(s.imm&31) == 0 {
+			x = x.args[0] // what is subtracted is shifted out
+		}
 		return g.make(node{op: o.of(k, true), typ: wasm.V128, args: [3]*node{x, s}})
 	}
 	if op == ir.ShiftLeft && y.op == wasm.V128Const {

@@ -60,7 +60,6 @@ func bench(b *testing.B, l *kernels.Launch, f *fuse.Func, flop float64, size int
 // measure times launches as wazero runs them, on one core.
 func measure(b *testing.B, l *kernels.Launch, f *fuse.Func, params []byte, storage [][]byte, flop float64) {
 	b.Helper()
-	dump(b, l, f, params, storage, flop)
 	mod, err := compile.Compile(l.Program(f).Source, "main", compile.Options{Exact: true, Wazero: true})
 	if err != nil {
 		b.Fatal(err)
