@@ -22,6 +22,7 @@ type Options struct {
 	Exact    bool   // the text promises that no index is out of range
 	Guard    bool   // count the turns of loops and watch the word that stops the kernel
 	Relaxed  bool   // fma may round once or twice; the module needs relaxed SIMD
+	Fuse     bool   // with Relaxed, vectors are multiplied and added at once wherever the text does both
 	Threads  bool   // other threads run workgroups of the same dispatch: atomics of storage are atomic instructions
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
