@@ -38,7 +38,7 @@ func TestLongPrograms(t *testing.T) {
 		},
 		"sines":    {body: "var x = f32(i); " + number(100, "x = sin(x) * x + exp(x); ") + "r[i] = u32(x);"},
 		"barriers": {before: "var<workgroup> w: array<u32, 64>;", body: "var x = i; var y = x; " + number(100, "w[i] = x; workgroupBarrier(); y += w[3u - i]; let z# = y; workgroupBarrier(); x += z#; ") + "r[i] = x;"},
-		"blocks":   {body: strings.Repeat("{ ", 300) + "r[i] = 1u;" + strings.Repeat(" }", 300)},
+		"blocks":   {body: strings.Repeat("{ ", 90) + "r[i] = 1u;" + strings.Repeat(" }", 90)},
 		"nested":   {body: "var x = i; " + number(60, "for (var k# = 0u; k# < x; k#++) { if (k# == x) { continue; } ") + "x += 1u;" + strings.Repeat(" }", 60) + " r[i] = x;"},
 	} {
 		mod, err := compile.Compile(p.text("u32"), "main", compile.Options{Guard: true})
