@@ -219,8 +219,8 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 	if otherwise == nil {
 		otherwise = func() {}
 	}
-	if known := g.known[cond]; known != nil {
-		cond = known
+	if g.quartet != nil && g.quartet.known[cond] != nil {
+		cond = g.quartet.known[cond]
 	}
 	if cond.isInt() {
 		if cond.imm != 0 {
@@ -230,6 +230,11 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		}
 		return
 	}
+	g.fork(func() *node { return cond }, then, otherwise)
+}
+
+// fork does so on a condition that is asked for when the code of both is there.
+func (g *function) fork(cond func() *node, then, otherwise func()) {
 	mark, before, parent := len(g.log), g.mark, g.region
 	g.mark = mark
 	var arms [2]*region
@@ -247,7 +252,7 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		g.rollback(mark)
 	}
 	g.region, g.mark = parent, before
-	g.emit(item{kind: itemIf, node: cond, region: arms[0], other: arms[1]})
+	g.emit(item{kind: itemIf, node: cond(), region: arms[0], other: arms[1]})
 	g.join(edges)
 }
 

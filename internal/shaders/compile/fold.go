@@ -120,6 +120,11 @@ func (g *function) foldConst(n, x *node, c uint32) *node {
 			return g.i32(truth(c == 0))
 		}
 	}
+	return g.foldSum(n, x, c)
+}
+
+// foldSum moves the constant of a sum to the end.
+func (g *function) foldSum(n, x *node, c uint32) *node {
 	if x.op != wasm.I32Add || !x.args[1].isInt() {
 		return nil
 	}

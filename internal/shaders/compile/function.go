@@ -9,13 +9,13 @@ import (
 
 // function is a function of the module while it is made.
 type function struct {
-	gen    *generator
-	table  map[key]*node
-	region *region
-	root   *region
-	loop   *loop
-	dead   bool            // the present code is never reached
-	known  map[*node]*node // conditions that are known to hold or not to hold
+	gen     *generator
+	table   map[key]*node
+	region  *region
+	root    *region
+	loop    *loop
+	dead    bool     // the present code is never reached
+	quartet *quartet // the invocations that are run together, if it is known that they are in range
 
 	cur    []*node // what each cell has
 	log    []change

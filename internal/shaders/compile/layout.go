@@ -166,18 +166,23 @@ func (g *function) index(p *place, i *node, t *ir.Type) {
 	if t.Len > 0 {
 		last = g.i32(uint32(t.Len - 1))
 	}
-	if !g.gen.o.Exact && !(i.isInt() && i.imm == 0) || i.isInt() && t.Len > 0 {
+	switch {
+	case i.isInt() && t.Len > 0:
+		i = g.i32(min(i.imm, last.imm))
+	case g.gen.o.Exact || i.isInt() && i.imm == 0:
+	case g.reach(p, i, last, stride):
+		return
+	default:
 		i = g.least(i, last)
 	}
-	if i.isInt() && uint64(i.imm)*uint64(stride) < maxOffset {
+	switch {
+	case i.isInt() && uint64(i.imm)*uint64(stride) < maxOffset:
 		p.offset += i.imm * stride
-		return
-	}
-	if !g.gen.o.Exact {
+	case g.gen.o.Exact:
+		p.addr = g.address(p, i, stride)
+	default:
 		p.addr = g.add(p.addr, g.op2(wasm.I32Mul, i, g.i32(stride)))
-		return
 	}
-	p.addr = g.address(p, i, stride)
 }
 
 // maxOffset is how far the constant part of an address may reach.
