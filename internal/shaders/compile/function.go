@@ -61,7 +61,7 @@ func (g *function) newClass() int {
 
 // argument loads a word of what the kernel is given.
 func (g *function) argument(word int) *node {
-	return g.make(node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
+	return g.make(&node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
 }
 
 // global makes a variable of the module known to the function.

@@ -284,12 +284,12 @@ func (g *function) component(v, i *node, t *ir.Type) *node {
 		return g.lane(v, int(i.imm), t.Kind)
 	}
 	bytes := g.add(g.op2(wasm.I32Mul, g.and(i, g.i32(3)), g.i32(0x04040404)), g.i32(0x03020100))
-	return g.lane(g.make(node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{v, g.splat(bytes)}}), 0, t.Kind)
+	return g.lane(g.make(&node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{v, g.splat(bytes)}}), 0, t.Kind)
 }
 
 // loadCell reads a scalar or vector. Of a vector of three in a binding it reads no more than that.
 func (g *function) loadCell(p place, c cell) *node {
-	n := node{typ: valType(c.t), imm: p.offset + uint32(c.offset), args: [3]*node{p.addr}, class: p.va.class}
+	n := &node{typ: valType(c.t), imm: p.offset + uint32(c.offset), args: [3]*node{p.addr}, class: p.va.class}
 	n.op, n.epoch = loadOp(n.typ), g.epochs[n.class]
 	pinned := n.class != 0
 	if c.t.Kind != ir.Vector || c.t.Len == 4 || n.class == 0 {

@@ -38,7 +38,7 @@ func (g *function) fresh(n *node) bool { return n.epoch == g.epochs[n.class] }
 
 // loadSplat loads a word of what another load reads into all lanes.
 func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
-	n := node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
+	n := &node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
 	if !g.gen.o.Wazero {
 		return g.intern(n, of.class != 0)
 	}
@@ -83,7 +83,7 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 	if lanes == [4]uint8{0, 1, 2, 3} {
 		return x
 	}
-	n := node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{x, y}}
+	n := &node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{x, y}}
 	for i, l := range lanes {
 		for k := range 4 {
 			n.lanes[4*i+k] = 4*l + uint8(k)
@@ -106,11 +106,11 @@ func (g *function) lane(v *node, i int, k ir.Kind) *node {
 	}
 	switch k {
 	case ir.F32:
-		return g.make(node{op: wasm.F32x4ExtractLane, typ: wasm.F32, args: [3]*node{v}, imm: uint32(i)})
+		return g.make(&node{op: wasm.F32x4ExtractLane, typ: wasm.F32, args: [3]*node{v}, imm: uint32(i)})
 	case ir.Bool:
-		return g.and(g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)}), g.i32(1))
+		return g.and(g.make(&node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)}), g.i32(1))
 	}
-	return g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
+	return g.make(&node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
 }
 
 // through returns where a component of a vector comes from, if the vector only has it from another one.
@@ -174,7 +174,7 @@ func (g *function) replace(v *node, i int, s *node) *node {
 	if s.typ == wasm.F32 {
 		op = wasm.F32x4ReplaceLane
 	}
-	return g.make(node{op: op, typ: wasm.V128, args: [3]*node{v, s}, imm: uint32(i)})
+	return g.make(&node{op: op, typ: wasm.V128, args: [3]*node{v, s}, imm: uint32(i)})
 }
 
 // perLane computes n lanes of a vector one by one. With fewer than four the others are those of the first.
@@ -296,5 +296,5 @@ func (g *function) quad(parts []source) *node {
 			return nil
 		}
 	}
-	return g.intern(node{op: wasm.V128Load, typ: wasm.V128, args: first.args, imm: first.imm, class: first.class, epoch: first.epoch}, first.class != 0)
+	return g.intern(&node{op: wasm.V128Load, typ: wasm.V128, args: first.args, imm: first.imm, class: first.class, epoch: first.epoch}, first.class != 0)
 }
