@@ -95,7 +95,7 @@ func (g *function) arith(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 // fused adds to a product or subtracts one in a single instruction. WGSL allows that; rounding once is the better result.
 func (g *function) fused(op ir.Op, x, y *node) *node {
 	three := func(op wasm.Op, product, z *node) *node {
-		return g.make(node{op: op, typ: wasm.V128, args: [3]*node{product.args[0], product.args[1], z}})
+		return g.make(&node{op: op, typ: wasm.V128, args: [3]*node{product.args[0], product.args[1], z}})
 	}
 	switch {
 	case op == ir.Add && y.op == wasm.F32x4Mul:
@@ -142,7 +142,7 @@ func (g *function) shift(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 			x.args[1].word(0)<<(s.imm&31) == 0 {
 			x = x.args[0] // what is subtracted is shifted out
 		}
-		return g.make(node{op: o.of(k, true), typ: wasm.V128, args: [3]*node{x, s}})
+		return g.make(&node{op: o.of(k, true), typ: wasm.V128, args: [3]*node{x, s}})
 	}
 	if op == ir.ShiftLeft && y.op == wasm.V128Const {
 		var w [4]uint32

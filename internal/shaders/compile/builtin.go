@@ -135,7 +135,7 @@ func (g *function) common(fn ir.Fn, k ir.Kind, x []*node, n int) *node {
 
 func (g *function) fma(x, y, z *node) *node {
 	if g.gen.o.Relaxed && x.typ == wasm.V128 {
-		return g.make(node{op: wasm.F32x4RelaxedMadd, typ: wasm.V128, args: [3]*node{x, y, z}})
+		return g.make(&node{op: wasm.F32x4RelaxedMadd, typ: wasm.V128, args: [3]*node{x, y, z}})
 	}
 	return g.plus(g.mul(x, y), z)
 }

@@ -3,6 +3,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
@@ -140,6 +142,13 @@ func (m *generator) small() bool {
 	return !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
 }
 
+// quartet is what is known of the invocations that are run together: the number x that is one more for each of them has room for all.
+type quartet struct {
+	known map[*node]*node // conditions that hold or do not hold
+	x     *node
+	lasts []*node // numbers that x has to stay below with all of them
+}
+
 // four runs a body for the invocations of a workgroup, some of them at a time, which ask together whether they are in range.
 func (g *function) four(in *inputs, body func(local [3]*node)) {
 	g.invocations(unrolled, func(first [3]*node) {
@@ -148,23 +157,52 @@ func (g *function) four(in *inputs, body func(local [3]*node)) {
 				body([3]*node{g.add(first[0], g.i32(k-1)), first[1], first[2]})
 			}
 		}
-		g.known = map[*node]*node{}
-		inside := g.inside(in, first)
+		q := &quartet{known: map[*node]*node{}}
+		inside := g.inside(q, in, first)
 		if inside == nil {
-			g.known = nil
 			all()
 			return
 		}
-		g.branch(inside, all, func() {
-			g.known = nil
+		g.fork(func() *node {
+			for _, last := range q.lasts {
+				inside = g.and(inside, g.op2(wasm.I32LeU, g.add(q.x, g.i32(unrolled-1)), last))
+			}
+			return inside
+		}, func() {
+			g.quartet = q
 			all()
-		})
+			g.quartet = nil
+		}, all)
 	})
 }
 
+// reach goes to an element whose number is that of the quartet or a little more, which is compared with the last one for all of them.
+func (g *function) reach(p *place, i, last *node, stride uint32) bool {
+	q := g.quartet
+	if q == nil || depthOf(last.loop) > 0 || last.isInt() {
+		return false
+	}
+	if i.op == wasm.I32And && i.args[1].isInt() && ^i.args[1].imm*stride == 0 {
+		i = i.args[0] // bits that only elements beyond the end of memory have
+	}
+	k := uint32(0)
+	if i.op == wasm.I32Add && i.args[0] == q.x && i.args[1].isInt() {
+		i, k = q.x, i.args[1].imm
+	}
+	if i != q.x || k >= unrolled {
+		return false
+	}
+	if !slices.Contains(q.lasts, last) {
+		q.lasts = append(q.lasts, last)
+	}
+	p.addr = g.add(p.addr, g.op2(wasm.I32Mul, q.x, g.i32(stride)))
+	p.offset += k * stride
+	return true
+}
+
 // inside looks whether the entry point begins with a comparison of a number, which is one more for the next invocation, with one that
-// is the same for all. It returns a condition on which the comparisons of several invocations turn out as g.known then says.
-func (g *function) inside(in *inputs, first [3]*node) *node {
+// is the same for all. It returns a condition on which the comparisons of several invocations turn out as the quartet then knows.
+func (g *function) inside(q *quartet, in *inputs, first [3]*node) *node {
 	body := g.gen.prog.Entry.Body
 	lets := 0
 	for lets < len(body) {
@@ -180,7 +218,7 @@ func (g *function) inside(in *inputs, first [3]*node) *node {
 	if !ok || !g.gen.plain(test.Cond) {
 		return nil
 	}
-	var x, n *node
+	var n *node
 	for k := range uint32(unrolled) {
 		in.local = [3]*node{g.add(first[0], g.i32(k)), first[1], first[2]}
 		g.give(in)
@@ -190,14 +228,14 @@ func (g *function) inside(in *inputs, first [3]*node) *node {
 			return nil
 		}
 		if k == 0 {
-			x, n = c.args[0], c.args[1]
+			q.x, n = c.args[0], c.args[1]
 		}
-		if c.args[0] != g.add(x, g.i32(k)) || c.args[1] != n {
+		if c.args[0] != g.add(q.x, g.i32(k)) || c.args[1] != n {
 			return nil
 		}
-		g.known[c] = g.i32(truth(c.op == wasm.I32LtU))
+		q.known[c] = g.i32(truth(c.op == wasm.I32LtU))
 	}
-	return g.and(g.op2(wasm.I32LtU, x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, x), g.i32(unrolled-1)))
+	return g.and(g.op2(wasm.I32LtU, q.x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, q.x), g.i32(unrolled-1)))
 }
 
 // inputs are the built-in values of an invocation.

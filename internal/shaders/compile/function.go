@@ -9,16 +9,18 @@ import (
 
 // function is a function of the module while it is made.
 type function struct {
-	gen    *generator
-	table  map[key]*node
-	region *region
-	root   *region
-	loop   *loop
-	dead   bool            // the present code is never reached
-	known  map[*node]*node // conditions that are known to hold or not to hold
+	gen     *generator
+	table   map[key]*node
+	region  *region
+	root    *region
+	loop    *loop
+	dead    bool     // the present code is never reached
+	quartet *quartet // the invocations that are run together, if it is known that they are in range
 
-	cur []*node // what each cell has
-	log []change
+	cur    []*node // what each cell has
+	log    []change
+	logged []int // where the last change of each cell is in the log
+	mark   int   // where the log begins for the innermost block or arm
 
 	values map[*ir.Value][]*node
 	kept   map[*ir.Value]int // the first cell of values that outlive a region; see uniform.go
@@ -59,7 +61,7 @@ func (g *function) newClass() int {
 
 // argument loads a word of what the kernel is given.
 func (g *function) argument(word int) *node {
-	return g.make(node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
+	return g.make(&node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
 }
 
 // global makes a variable of the module known to the function.
