@@ -20,7 +20,10 @@ func (g *function) assign(cell int, n *node) {
 	if g.cur[cell] == n {
 		return
 	}
-	g.log = append(g.log, change{cell, g.cur[cell]})
+	if at := g.logged[cell]; at < g.mark || at >= len(g.log) || g.log[at].cell != cell { // else what it was before the mark is known
+		g.logged[cell] = len(g.log)
+		g.log = append(g.log, change{cell, g.cur[cell]})
+	}
 	g.cur[cell] = n
 }
 
@@ -36,6 +39,7 @@ func (g *function) rollback(mark int) {
 func (g *function) newCells(n int) int {
 	at := len(g.cur)
 	g.cur = append(g.cur, make([]*node, n)...)
+	g.logged = append(g.logged, make([]int, n)...)
 	g.gen.spend(n)
 	return at
 }
@@ -98,6 +102,7 @@ type set struct{ phi, value *node }
 type label struct {
 	region *region
 	mark   int
+	before int // the mark before
 	edges  []*edge
 	jumps  int
 	loop   *loop // of loops
@@ -115,8 +120,8 @@ func (g *function) edge(mark int) *edge {
 
 // begin opens a block.
 func (g *function) begin() *label {
-	l := &label{region: &region{parent: g.region}, mark: len(g.log)}
-	g.region = l.region
+	l := &label{region: &region{parent: g.region}, mark: len(g.log), before: g.mark}
+	g.region, g.mark = l.region, l.mark
 	return l
 }
 
@@ -146,6 +151,7 @@ func (g *function) end(l *label) {
 	}
 	g.region = l.region.parent
 	g.rollback(l.mark)
+	g.mark = l.before
 	l.region.closed = l.jumps > 0
 	g.emit(item{kind: itemBlock, region: l.region, label: l})
 	g.join(l.edges)
@@ -224,7 +230,8 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		}
 		return
 	}
-	mark, parent := len(g.log), g.region
+	mark, before, parent := len(g.log), g.mark, g.region
+	g.mark = mark
 	var arms [2]*region
 	var edges []*edge
 	for i, arm := range []func(){then, otherwise} {
@@ -239,7 +246,7 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		arms[i].closed = true
 		g.rollback(mark)
 	}
-	g.region = parent
+	g.region, g.mark = parent, before
 	g.emit(item{kind: itemIf, node: cond, region: arms[0], other: arms[1]})
 	g.join(edges)
 }
@@ -256,7 +263,6 @@ func (g *function) repeat(cells []int) *label {
 		g.set(enter, phi, g.cur[c])
 		g.assign(c, phi)
 	}
-	label.mark = len(g.log)
 	return label
 }
 

@@ -192,16 +192,17 @@ func compute(op wasm.Op, x, y uint32) (uint32, bool) {
 }
 
 // bound returns the largest that an unsigned integer can be, as far as a look at it tells.
-func bound(n *node) uint32 {
+func bound(n *node) uint32 { return boundOf(n, 4) }
+
+func boundOf(n *node, depth int) uint32 {
 	const all = math.MaxUint32
-	if n.isInt() {
+	x, y := n.args[0], n.args[1]
+	switch {
+	case n.isInt():
 		return n.imm
-	}
-	y := n.args[1]
-	if y == nil || !y.isInt() {
-		if n.op == opPhi {
-			return n.imm - 1 // of a counter of ours; 0 for none
-		}
+	case n.op == opPhi:
+		return n.imm - 1 // of a counter of ours; 0 for none
+	case depth == 0 || y == nil || !y.isInt():
 		return all
 	}
 	switch n.op {
@@ -211,17 +212,10 @@ func bound(n *node) uint32 {
 		return all >> (y.imm & 31)
 	case wasm.I32RemU:
 		return max(y.imm, 1) - 1
-	case wasm.I32Add, wasm.I32Shl:
-		x := n.args[0]
-		if x.op != opPhi && x.op != wasm.I32And && x.op != wasm.I32ShrU && x.op != wasm.I32Shl {
-			return all
-		}
-		if sum := uint64(bound(x)) + uint64(y.imm); n.op == wasm.I32Add && sum <= all {
-			return uint32(sum)
-		}
-		if product := uint64(bound(x)) << (y.imm & 31); n.op == wasm.I32Shl && product <= all {
-			return uint32(product)
-		}
+	case wasm.I32Add:
+		return uint32(min(uint64(boundOf(x, depth-1))+uint64(y.imm), all)) // all is no bound for a sum that wraps, either
+	case wasm.I32Shl:
+		return uint32(min(uint64(boundOf(x, depth-1))<<(y.imm&31), all))
 	}
 	return all
 }

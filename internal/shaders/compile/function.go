@@ -17,8 +17,10 @@ type function struct {
 	dead   bool            // the present code is never reached
 	known  map[*node]*node // conditions that are known to hold or not to hold
 
-	cur []*node // what each cell has
-	log []change
+	cur    []*node // what each cell has
+	log    []change
+	logged []int // where the last change of each cell is in the log
+	mark   int   // where the log begins for the innermost block or arm
 
 	values map[*ir.Value][]*node
 	kept   map[*ir.Value]int // the first cell of values that outlive a region; see uniform.go

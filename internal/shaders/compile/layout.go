@@ -225,7 +225,7 @@ func (g *function) split(n *node, stride uint32, depth int, terms *[]*node) uint
 		return g.split(x, stride, depth+1, terms) // what is masked is lost
 	case n.op == wasm.I32ShrU && y.isInt() && x.op == wasm.I32Add && y.imm < 16 && stride&(1<<y.imm-1) == 0:
 		for k := range 2 {
-			if a, b := x.args[k], x.args[1-k]; zeros(a) >= y.imm { // (4a + b) / 4 is a + b / 4
+			if a, b := x.args[k], x.args[1-k]; zeros(a, 4) >= y.imm { // (4a + b) / 4 is a + b / 4
 				return g.split(g.op2(wasm.I32ShrU, a, y), stride, depth+1, terms) + g.split(g.op2(wasm.I32ShrU, b, y), stride, depth+1, terms)
 			}
 		}
@@ -243,12 +243,13 @@ func (g *function) split(n *node, stride uint32, depth int, terms *[]*node) uint
 }
 
 // zeros returns how many of the low bits of an integer are known to be 0.
-func zeros(n *node) uint32 {
+func zeros(n *node, depth int) uint32 {
 	switch y := n.args[1]; {
 	case n.isInt():
 		return uint32(bits.TrailingZeros32(n.imm))
+	case depth == 0:
 	case n.op == wasm.I32Add:
-		return min(zeros(n.args[0]), zeros(y))
+		return min(zeros(n.args[0], depth-1), zeros(y, depth-1))
 	case n.op == wasm.I32Shl && y.isInt():
 		return y.imm & 31
 	}

@@ -140,7 +140,8 @@ func (g *function) flush() {
 	}
 	g.epochs[neverWritten] = 0
 	g.invocations(1, func(local [3]*node) {
-		mark := len(g.log)
+		mark, outer := len(g.log), g.mark
+		g.mark = mark
 		s.in.local = local
 		s.frame = g.frameOf(g.number(s.in))
 		g.give(s.in)
@@ -170,6 +171,7 @@ func (g *function) flush() {
 			}
 		}
 		g.rollback(mark)
+		g.mark = outer
 	})
 	s.regions++
 	g.to = to

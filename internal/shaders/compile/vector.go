@@ -94,22 +94,35 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 
 // lane returns a component as a scalar of a kind.
 func (g *function) lane(v *node, i int, k ir.Kind) *node {
+	for range 16 { // shuffles and the like
+		from, at := through(v, i)
+		if from == nil {
+			break
+		}
+		v, i = from, at
+	}
 	if s := g.laneOf(v, i, k); s != nil {
 		return s
-	}
-	if b := v.lanes[4*i : 4*i+4]; v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3 {
-		return g.lane(v.args[b[0]/16], int(b[0]/4%4), k)
-	}
-	if (v.op == wasm.F32x4ReplaceLane || v.op == wasm.I32x4ReplaceLane) && int(v.imm) != i {
-		return g.lane(v.args[0], i, k)
 	}
 	switch k {
 	case ir.F32:
 		return g.make(node{op: wasm.F32x4ExtractLane, typ: wasm.F32, args: [3]*node{v}, imm: uint32(i)})
 	case ir.Bool:
-		return g.and(g.lane(v, i, ir.I32), g.i32(1))
+		return g.and(g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)}), g.i32(1))
 	}
 	return g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
+}
+
+// through returns where a component of a vector comes from, if the vector only has it from another one.
+func through(v *node, i int) (from *node, lane int) {
+	b := v.lanes[4*i : 4*i+4]
+	switch {
+	case v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3:
+		return v.args[b[0]/16], int(b[0] / 4 % 4)
+	case (v.op == wasm.F32x4ReplaceLane || v.op == wasm.I32x4ReplaceLane) && int(v.imm) != i:
+		return v.args[0], i
+	}
+	return nil, 0
 }
 
 // laneOf returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.

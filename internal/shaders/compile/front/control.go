@@ -9,40 +9,57 @@ import (
 )
 
 // condition reads a condition.
-func (p *parser) condition() operand {
+func (p *parser) condition() *operand {
 	return p.convert(p.expression(), p.types.Scalar(ir.Bool))
 }
 
 // ifStatement reads what follows if.
 func (p *parser) ifStatement() flow {
 	p.enter()
-	defer p.leave()
 	cond := p.condition()
-	then, end := p.block()
+	is, known := settled(cond)
+	then, end := p.branch(known && !is, p.block)
 	var other []ir.Stmt
+	otherEnd := flowNext
 	if p.accept("else") {
-		var otherEnd flow
-		if p.accept("if") {
-			p.careful = p.fn.ir.Barrier && p.callsBarrier()
-			other, otherEnd = p.collect(p.ifStatement)
-		} else {
-			other, otherEnd = p.block()
-		}
-		end |= otherEnd
-	} else {
-		end |= flowNext
+		other, otherEnd = p.branch(known && is, p.elseBranch)
 	}
-	if cond.c == nil {
+	switch {
+	case !known:
 		p.emit(&ir.If{Cond: p.lower(cond), Then: then, Else: other})
-		return end
-	}
-	if cond.c[0] == 0 {
-		then = other
-	}
-	if len(then) > 0 {
+	case is && len(then) > 0:
 		p.emit(&ir.Block{Body: then})
+	case !is && len(other) > 0:
+		p.emit(&ir.Block{Body: other})
 	}
-	return end
+	p.leave()
+	return end | otherEnd
+}
+
+// settled returns a condition that is known.
+func settled(o *operand) (is, known bool) {
+	if c, ok := o.x.(*ir.Const); ok {
+		return c.Words[0] != 0, true
+	}
+	return o.c != nil && o.c[0] != 0, o.c != nil
+}
+
+// branch reads a branch, which is dropped if it is never taken.
+func (p *parser) branch(dropped bool, read func() ([]ir.Stmt, flow)) ([]ir.Stmt, flow) {
+	n := int(truth(dropped))
+	p.unreached += n
+	list, end := read()
+	p.unreached -= n
+	return list, end
+}
+
+// elseBranch reads what follows else.
+func (p *parser) elseBranch() ([]ir.Stmt, flow) {
+	if !p.accept("if") {
+		return p.block()
+	}
+	p.careful = p.ordered()
+	return p.collect(p.ifStatement)
 }
 
 // repeated reads the block that a loop repeats.
@@ -63,7 +80,7 @@ func (p *parser) loopStatement(at int) flow {
 	p.enter()
 	p.push()
 	p.attributes(blockAttributes)
-	last := p.matching()
+	last := p.matching("{")
 	p.expect("{")
 	inner := last
 	for i := p.i; i < last; i++ {
@@ -106,7 +123,7 @@ func (p *parser) continuing(l *ir.Loop) flow {
 	p.enter()
 	p.push()
 	p.attributes(blockAttributes)
-	last := p.matching()
+	last := p.matching("{")
 	p.expect("{")
 	inner, end := last, flow(0)
 	for i := p.i; i < last; i++ {
@@ -121,7 +138,7 @@ func (p *parser) continuing(l *ir.Loop) flow {
 	l.Continuing, _ = p.collect(func() flow {
 		p.statements(inner)
 		if p.accept("break") {
-			p.careful = p.fn.ir.Barrier && p.callsBarrier()
+			p.careful = p.ordered()
 			p.expect("if")
 			l.BreakIf = p.lower(p.condition())
 			p.expect(";")
@@ -157,7 +174,7 @@ func (p *parser) whileStatement() flow {
 
 // forStatement reads what follows for.
 func (p *parser) forStatement() flow {
-	at := p.i
+	at := p.i - 1
 	p.push()
 	p.expect("(")
 	l := &ir.Loop{}
@@ -189,8 +206,6 @@ func (p *parser) forStatement() flow {
 
 // switchStatement reads what follows switch.
 func (p *parser) switchStatement() flow {
-	p.enter()
-	defer p.leave()
 	at := p.i
 	o := p.value(p.expression())
 	if o = p.concrete(o); o.t.Kind != ir.I32 && o.t.Kind != ir.U32 {

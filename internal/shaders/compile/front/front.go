@@ -8,6 +8,7 @@
 package front
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 
 // The limits that keep hostile texts from exhausting the stack, memory and time.
 const (
-	maxDepth  = 400       // of brackets, statements and declarations within each other
+	maxDepth  = 300       // of brackets, statements and declarations within each other
 	maxHeight = 1000      // of operators within each other
 	maxTypes  = 64        // of types within each other
 	maxBytes  = 1<<31 - 1 // of a type
@@ -46,7 +47,7 @@ func Parse(text, entry string) (prog *ir.Program, err error) {
 	if err != nil {
 		return nil, located(err)
 	}
-	p := &parser{Scan: scan, module: map[string]*decl{}, traits: map[*ir.Type]traits{}, work: maxWork}
+	p := &parser{Scan: scan, module: map[string]*decl{}, traits: map[*ir.Type]traits{}, tables: map[*uint64]*ir.Const{}, work: maxWork}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -87,21 +88,23 @@ type parser struct {
 	inputs   map[*ir.Type][]ir.Input
 	module   map[string]*decl
 	decls    []*decl
+	tables   map[*uint64]*ir.Const // large constants by their scalars
 	work     int
 	state
 }
 
 // state is where the parser is. Resolving a declaration begins a new one.
 type state struct {
-	i       int // the next token
-	depth   int
-	noClose bool // > ends a list of template arguments
-	dead    int  // constants are in an operand that is not evaluated
-	scope   *scope
-	fn      *function  // whose body it is
-	out     *[]ir.Stmt // where statements go
-	careful bool       // loads and calls become lets at once: a barrier may come between them and their use
-	loop    loop
+	i         int // the next token
+	depth     int
+	noClose   bool // > ends a list of template arguments
+	dead      int  // within operands that are not evaluated
+	unreached int  // within statements that are not reached
+	scope     *scope
+	fn        *function  // whose body it is
+	out       *[]ir.Stmt // where statements go
+	careful   bool       // loads and calls become lets at once: a barrier may come between them and their use
+	loop      loop
 }
 
 // fail ends the parsing with an error about a token.
@@ -135,21 +138,23 @@ func (p *parser) program(funcs []*function, entry string) (*ir.Program, error) {
 		return nil, &Error{1, 1, "no compute entry point " + strconv.Quote(entry)}
 	}
 	prog := &ir.Program{Entry: funcs[main].ir, Size: funcs[main].size}
-	reached := map[*function]bool{funcs[main]: true}
-	for i := main; i >= 0; i-- { // functions stand after those that they call
-		for _, g := range funcs[i].calls {
-			reached[g] = reached[g] || reached[funcs[i]]
-		}
-	}
+	called, mentioned := map[*function]bool{funcs[main]: true}, map[*function]bool{funcs[main]: true}
 	used := map[*ir.Var]bool{}
-	for _, f := range funcs[:main+1] {
-		if reached[f] {
-			prog.Funcs = append(prog.Funcs, f.ir)
-			for v := range f.uses {
-				used[v] = true
+	for i := main; i >= 0; i-- { // functions stand after those that they call
+		f := funcs[i]
+		if mentioned[f] {
+			for _, g := range f.calls {
+				mentioned[g] = true
 			}
+			maps.Copy(used, f.mentions)
+		}
+		if called[f] {
+			maps.Copy(called, f.callees)
+			maps.Copy(used, f.uses)
+			prog.Funcs = append(prog.Funcs, f.ir)
 		}
 	}
+	slices.Reverse(prog.Funcs)
 	bindings := map[int]bool{}
 	for _, d := range p.decls {
 		if d.keyword != "var" || !used[d.sym.ref.Var] {

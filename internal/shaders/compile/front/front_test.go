@@ -39,8 +39,29 @@ func TestKernels(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if prog.Entry == nil || len(prog.Funcs) == 0 || prog.Funcs[len(prog.Funcs)-1] != prog.Entry || prog.Size[0] < 1 {
-			t.Errorf("%s: an entry point %v of size %v", path, prog.Entry, prog.Size)
+		if prog.Size[0] < 1 {
+			t.Errorf("%s: workgroups of %v", path, prog.Size)
 		}
+		verify(t, path, prog)
 	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range kernels(f) {
+		f.Add(text)
+	}
+	for _, c := range programs {
+		f.Add(head + c.before + begin + c.body + "}")
+	}
+	for _, c := range wrongBodies {
+		f.Add(body(c.text))
+	}
+	for _, c := range wrongModules {
+		f.Add(module(c.text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if prog, err := Parse(text, "main"); err == nil {
+			verify(t, text, prog)
+		}
+	})
 }

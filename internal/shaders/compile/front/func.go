@@ -17,11 +17,16 @@ type function struct {
 	params  []param
 	mustUse bool
 	entry   bool
-	size    [3]int // of a workgroup
-	start   int    // the { of its body
-	calls   []*function
-	uses    map[*ir.Var]bool // variables of the module
-	order   int              // see parser.order
+	size    [3]int      // of a workgroup
+	start   int         // the { of its body
+	calls   []*function // in the text
+	order   int         // see parser.order
+	// What the program has of it: functions that it calls and variables of the module that it uses, beside the bindings that the
+	// text mentions.
+	callees  map[*function]bool
+	uses     map[*ir.Var]bool
+	mentions map[*ir.Var]bool
+	waits    bool // it has a barrier
 }
 
 // param is a parameter.
@@ -43,7 +48,7 @@ type attributes struct {
 
 // Where attributes may stand.
 const (
-	memberAttributes   = " size align builtin "
+	memberAttributes   = " size align builtin location interpolate invariant blend_src "
 	paramAttributes    = " builtin "
 	varAttributes      = " group binding "
 	overrideAttributes = " id "
@@ -70,12 +75,14 @@ func (p *parser) attributes(allowed string) (a attributes) {
 		}
 		a.has[name] = true
 		switch name {
-		case "compute", "must_use":
+		case "compute", "must_use", "invariant":
+		case "interpolate", "location", "blend_src": // of other shaders
+			p.i = p.matching("(") + 1
 		case "diagnostic":
 			p.diagnostic()
 		case "builtin":
 			p.expect("(")
-			if a.input = inputs[p.ident()]; a.input == ir.NoInput {
+			if a.input = inputs[p.ident()]; a.input == ir.NoInput && allowed != memberAttributes {
 				p.fail(p.i-1, "no built-in value ", p.At(p.i-1), " of compute shaders")
 			}
 			p.accept(",")
@@ -121,11 +128,11 @@ func (p *parser) numbers(at int, name string, a *attributes) {
 
 // function reads the head of a function.
 func (p *parser) function(d *decl, name string) *symbol {
-	if i := p.i; p.is("@") && (p.At(i+1) == "vertex" || p.At(i+1) == "fragment") {
-		p.fail(i+1, "only compute shaders are available")
-	}
 	a := p.attributes(functionAttributes)
-	f := &function{decl: d, ir: &ir.Func{Name: name}, uses: map[*ir.Var]bool{}, entry: a.has["compute"], size: a.workgroup, mustUse: a.has["must_use"]}
+	f := &function{
+		decl: d, ir: &ir.Func{Name: name}, entry: a.has["compute"], size: a.workgroup, mustUse: a.has["must_use"],
+		callees: map[*function]bool{}, uses: map[*ir.Var]bool{}, mentions: map[*ir.Var]bool{},
+	}
 	if f.entry != a.has["workgroup_size"] {
 		p.fail(d.name, "an entry point needs @compute and @workgroup_size")
 	}
@@ -280,6 +287,7 @@ func (p *parser) body(f *function) {
 	}
 	p.expect("}")
 	p.pop()
+	f.ir.Barrier = f.waits
 }
 
 // declareParam gives the name of a parameter its meaning.
@@ -289,7 +297,7 @@ func (p *parser) declareParam(f *function, q param) {
 	case q.typ.ptr:
 		v := &ir.Var{Name: q.name, Type: t, Space: q.typ.space, Write: q.typ.space == ir.Storage && q.typ.write}
 		f.ir.Params = append(f.ir.Params, ir.Param{Var: v})
-		p.define(q.at, q.name, &symbol{operand: operand{t: t, ref: &ir.Ref{Var: v, T: t}, ptr: true}})
+		p.define(q.at, q.name, &symbol{operand: &operand{t: t, ref: &ir.Ref{Var: v, T: t}, ptr: true}})
 		return
 	case f.entry && q.input == ir.NoInput: // a struct of built-in values
 		x := &ir.Construct{T: t}
@@ -298,16 +306,16 @@ func (p *parser) declareParam(f *function, q param) {
 			f.ir.Params = append(f.ir.Params, ir.Param{Value: v, Input: p.inputs[t][i]})
 			x.Args = append(x.Args, &ir.Use{Value: v})
 		}
-		p.define(q.at, q.name, &symbol{operand: operand{t: t, x: p.let(q.name, x)}})
+		p.define(q.at, q.name, &symbol{operand: &operand{t: t, x: p.let(q.name, x)}})
 		return
 	}
 	v := &ir.Value{Name: q.name, Type: t}
 	f.ir.Params = append(f.ir.Params, ir.Param{Value: v, Input: q.input})
-	p.define(q.at, q.name, &symbol{operand: operand{t: t, x: &ir.Use{Value: v}}})
+	p.define(q.at, q.name, &symbol{operand: &operand{t: t, x: &ir.Use{Value: v}}})
 }
 
 // callOf calls a function of the text.
-func (p *parser) callOf(at int, f *function, args []operand) operand {
+func (p *parser) callOf(at int, f *function, args []*operand) *operand {
 	name := f.ir.Name
 	switch {
 	case p.fn == nil:
@@ -316,6 +324,10 @@ func (p *parser) callOf(at int, f *function, args []operand) operand {
 		p.fail(at, name, " is an entry point, which nothing can call")
 	case len(args) != len(f.params):
 		p.fail(at, name, " has ", strconv.Itoa(len(f.params)), " parameters, not ", strconv.Itoa(len(args)))
+	}
+	if !p.dropped() {
+		p.fn.callees[f] = true
+		p.fn.waits = p.fn.waits || f.waits
 	}
 	x := &ir.Call{Func: f.ir, Args: make([]ir.Expr, len(args)), Refs: make([]*ir.Ref, len(args))}
 	for i, a := range args {
@@ -343,23 +355,24 @@ func (p *parser) callOf(at int, f *function, args []operand) operand {
 }
 
 // barrier calls a function that waits for the workgroup.
-func (p *parser) barrier(at int, name string, args []operand) operand {
+func (p *parser) barrier(at int, name string, args []*operand) *operand {
 	if p.fn == nil {
 		p.fail(at, name, " is no constant")
 	}
+	p.fn.waits = p.fn.waits || !p.dropped()
 	if name != "workgroupUniformLoad" {
 		if len(args) != 0 {
 			p.fail(at, name, " has no parameters")
 		}
 		p.emit(&ir.Barrier{})
-		return operand{at: at, call: mayIgnore}
+		return &operand{at: at, call: mayIgnore}
 	}
 	if len(args) != 1 || !args[0].ptr || args[0].ref.Var.Space != ir.Workgroup {
 		p.fail(at, name, " needs a pointer to a variable of the workgroup")
 	}
 	ref := p.pin(args[0].ref)
 	p.emit(&ir.Barrier{})
-	o := operand{at: at, t: args[0].t, ref: ref}
+	o := &operand{at: at, t: args[0].t, ref: ref}
 	if o.t.Kind == ir.Atomic {
 		o.t, o.x = o.t.Elem, p.let("", &ir.Builtin{Fn: ir.FnAtomicLoad, Ref: ref, T: o.t.Elem})
 		o.ref = nil

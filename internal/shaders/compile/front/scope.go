@@ -17,12 +17,13 @@ const (
 	valueSymbol symbolKind = iota // constants, lets, variables and parameters
 	typeSymbol
 	funcSymbol
+	otherSymbol // shaders that are not for computing
 )
 
 // symbol is what a name stands for.
 type symbol struct {
 	kind symbolKind
-	operand
+	*operand
 	typ typ
 	fn  *function
 }
@@ -87,6 +88,9 @@ func (p *parser) skim() {
 			}
 		}
 		d.at, d.keyword, d.name = p.i, p.At(p.i), p.i+1
+		if stage := p.At(d.start + 1); d.keyword == "fn" && (stage == "vertex" || stage == "fragment") {
+			d.keyword = stage
+		}
 		p.i++
 		switch d.keyword {
 		case ";":
@@ -101,7 +105,7 @@ func (p *parser) skim() {
 				p.expect(">")
 			}
 			d.name = p.i
-		case "const", "override", "alias", "struct", "fn":
+		case "const", "override", "alias", "struct", "fn", "vertex", "fragment":
 		case "enable", "requires", "diagnostic":
 			p.fail(d.at, d.keyword, " must stand before all declarations")
 		case "let":
@@ -124,14 +128,19 @@ func (p *parser) skip(d *decl) {
 		p.module[name] = d
 	}
 	last := ";"
-	if d.keyword == "fn" || d.keyword == "struct" {
+	if d.keyword == "struct" || p.At(d.at) == "fn" {
 		last = "{"
 	}
 	for !p.is(last) {
 		switch p.Char(p.i) {
-		case '(', '[', '{':
+		case '(', '[':
 			p.i = int(p.Match[p.i])
-		case ';', '}':
+		case '@': // of a result
+			if last == "{" {
+				break
+			}
+			fallthrough
+		case ';', '{', '}':
 			p.unexpected("expected " + last)
 		}
 		if p.i++; p.i >= len(p.Tokens) {
@@ -218,6 +227,8 @@ func (p *parser) declaration(d *decl) *symbol {
 	switch d.keyword {
 	case "fn":
 		return p.function(d, name)
+	case "vertex", "fragment":
+		return &symbol{kind: otherSymbol}
 	case "var":
 		return p.moduleVar(d, name)
 	}
@@ -246,7 +257,7 @@ func (p *parser) declaration(d *decl) *symbol {
 }
 
 // constant reads a constant behind its name.
-func (p *parser) constant(name string) operand {
+func (p *parser) constant(name string) *operand {
 	var want *ir.Type
 	if p.accept(":") {
 		want = p.valueType()
@@ -259,11 +270,11 @@ func (p *parser) constant(name string) operand {
 	if o.c == nil {
 		p.fail(o.at, "the value of ", name, " is no constant")
 	}
-	return operand{at: o.at, t: o.t, c: o.c}
+	return &operand{at: o.at, t: o.t, c: o.c}
 }
 
 // override reads a constant of a pipeline, which has its default value.
-func (p *parser) override(d *decl, name string) operand {
+func (p *parser) override(d *decl, name string) *operand {
 	if !slices.ContainsFunc(p.Tokens[d.name:d.end], func(t wgsl.Token) bool { return p.Text[t.Pos:t.End] == "=" }) {
 		p.fail(d.name, "the override ", name, " has no value")
 	}
@@ -291,6 +302,10 @@ func (p *parser) constAssert() {
 func (p *parser) moduleVar(d *decl, name string) *symbol {
 	a := p.attributes(varAttributes)
 	p.expect("var")
+	if !p.is("<") && p.At(d.name+1) == ":" {
+		p.i = d.name + 2
+		p.typ() // one that needs no address space is not available
+	}
 	if !p.accept("<") {
 		p.fail(d.at, name, " needs an address space")
 	}
@@ -335,5 +350,5 @@ func (p *parser) moduleVar(d *decl, name string) *symbol {
 		p.fail(d.name, name, " is too large: it has ", strconv.Itoa(p.traitsOf(v.Type).words), " words")
 	}
 	d.group = a.group
-	return &symbol{operand: operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}}
+	return &symbol{operand: &operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}}
 }

@@ -29,14 +29,6 @@ func leaf(t *ir.Type) *ir.Type {
 	return t
 }
 
-// shape is a vector or a scalar, of 0 components, of a kind.
-func (p *parser) shape(n int, k ir.Kind) *ir.Type {
-	if n == 0 {
-		return p.types.Scalar(k)
-	}
-	return p.types.Vector(n, k)
-}
-
 // matrix is one of f32 or of abstract numbers.
 func (p *parser) matrix(cols, rows int, k ir.Kind) *ir.Type {
 	if k != abstractFloat {
@@ -272,8 +264,6 @@ func (p *parser) valueType() *ir.Type {
 
 // typ reads a type.
 func (p *parser) typ() typ {
-	p.enter()
-	defer p.leave()
 	at := p.i
 	name := p.At(at)
 	if s := p.lookup(name); s != nil {
@@ -299,7 +289,10 @@ func (p *parser) typ() typ {
 	if !p.is("<") {
 		p.fail(at, name, " needs a type between < and >")
 	}
-	return p.template(at, f)
+	p.enter()
+	t := p.template(at, f)
+	p.leave()
+	return t
 }
 
 // template reads the arguments of a type that takes some.
@@ -343,10 +336,10 @@ func (p *parser) length() int {
 	o := p.expression()
 	p.noClose = saved
 	n := p.integer(o, "the length of an array")
-	if n < 1 || n > maxBytes {
+	if n < 1 {
 		p.fail(o.at, "the length of an array must be a positive number, not ", strconv.FormatInt(n, 10))
 	}
-	return int(n)
+	return int(min(n, maxBytes))
 }
 
 // array makes the type of an array, with n = 0 one without a length.
