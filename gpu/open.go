@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,13 +148,14 @@ func (a *Adapter) trust() int {
 		return 3
 	case a.Info.Kind != driver.KindCPU:
 		return 0
-	case a.Info.Driver == own:
+	case a.Info.Driver == own && runtime.GOOS != "js":
 		return 1
 	}
 	return 2
 }
 
-// own is the name of the driver that Open prefers to software adapters of others, which take longer for the same.
+// own is the name of the driver that Open prefers to software adapters of the system's, which take longer for the same. Those of browsers
+// have threads, beside the page's.
 const own = "simd"
 
 // Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
@@ -196,7 +198,8 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 }
 
 // Open opens the best adapter that fits the options: a GPU, then the driver "simd", which computes on the CPU, then software adapters of
-// the system or the browser (llvmpipe, SwiftShader), and the Go oracle (driver "cpu") where there is nothing else. An experimental
+// the system (llvmpipe), and the Go oracle (driver "cpu") where there is nothing else. In a page software adapters of the browser
+// (SwiftShader) come before the driver "simd". An experimental
 // adapter is taken where only the oracle is left beside it, or the driver is asked for by name. Close the device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"

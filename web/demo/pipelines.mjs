@@ -256,7 +256,7 @@ async function main() {
   } catch (error) {
     return showNoAdapter(error);
   }
-  showAdapter(program.info, 'no WebGPU: only the training runs, on the CPU');
+  showAdapter(program.info);
   new Demo(program);
   /** @type {HTMLButtonElement} */ ($('run')).disabled = false;
   document.body.dataset.ready = 'true';
