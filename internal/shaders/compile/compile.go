@@ -127,6 +127,7 @@ type generator struct {
 	bindings  []Binding
 	reserved  uint32
 	budget    int
+	effort    int // what was spent, and what calls are likely to take
 	ids       int
 }
 
@@ -137,6 +138,7 @@ func (m *generator) nextID() int {
 
 // spend ends the compilation of a program that grows too large.
 func (m *generator) spend(n int) {
+	m.effort += n
 	m.budget -= n
 	if m.budget < 0 {
 		panic(errTooLarge)

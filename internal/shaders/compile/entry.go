@@ -277,13 +277,18 @@ func (g *function) give(in *inputs) {
 // turns are the locals of a guarded run.
 type turns struct{ fuel, left int }
 
-// chunk is how many turns loops take between two looks at the word that stops the kernel.
-const chunk = 1024
+const (
+	// chunk is how many turns loops take between two looks at the word that stops the kernel.
+	chunk = 1024
+	// A turn of a long loop counts as several: so many nodes take about as long as a turn of a short one.
+	nodesPerTurn = 24
+	bytesPerNode = 4 // of code
+)
 
-// turn counts one of a loop.
-func (g *function) turn() {
+// turn counts one of a loop whose body has so many nodes.
+func (g *function) turn(nodes int) {
 	if g.gen.o.Guard {
-		g.emit(item{kind: itemTurn})
+		g.emit(item{kind: itemTurn, offset: uint32(min(max(nodes/nodesPerTurn, 1), chunk))})
 	}
 }
 
@@ -321,13 +326,14 @@ func (e *emitter) constant(v int32) {
 	e.code = wasm.AppendS32(e.code, v)
 }
 
-// turn counts one turn of a loop.
-func (e *emitter) turn() {
+// turn counts a turn of a loop as so many.
+func (e *emitter) turn(weight uint32) {
 	e.local(wasm.LocalGet, e.turns.fuel)
-	e.constant(1)
+	e.constant(int32(weight))
 	e.op(wasm.I32Sub)
 	e.local(wasm.LocalTee, e.turns.fuel)
-	e.op(wasm.I32Eqz)
+	e.constant(0)
+	e.op(wasm.I32LeS)
 	e.enter(wasm.If, nil)
 	e.local(wasm.LocalGet, 0)
 	e.memory(wasm.I32Load, 4*argStop)

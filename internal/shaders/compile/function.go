@@ -144,7 +144,9 @@ func (g *function) inline(f *ir.Func, args [][]*node) []*node {
 
 // callFunction calls a function of the module.
 func (g *function) callFunction(f *ir.Func, args [][]*node) []*node {
-	i := item{kind: itemCall, offset: uint32(g.gen.number(f)), args: []*node{g.args(), g.scratch()}}
+	number := g.gen.number(f)
+	g.gen.effort += len(g.gen.funcs[number].Code) / bytesPerNode
+	i := item{kind: itemCall, offset: uint32(number), args: []*node{g.args(), g.scratch()}}
 	for _, a := range args {
 		i.args = append(i.args, a...)
 	}

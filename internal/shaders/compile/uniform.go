@@ -245,7 +245,7 @@ func (g *function) uniformStmt(s ir.Stmt, follow bool) {
 func (g *function) uniformLoop(s *ir.Loop) {
 	g.flush()
 	old := g.to
-	exit := g.begin()
+	exit, before := g.begin(), g.gen.effort
 	l := g.repeat(nil)
 	g.to.exit, g.to.next = exit, g.begin()
 	g.uniform(s.Body, true)
@@ -258,7 +258,7 @@ func (g *function) uniformLoop(s *ir.Loop) {
 		leave = g.decide(s.BreakIf)
 	}
 	if !g.dead {
-		g.turn()
+		g.turn(g.gen.effort - before)
 	}
 	g.again(l, nil, leave, leave != nil)
 	g.end(exit)
