@@ -98,7 +98,7 @@ func BenchmarkReduceRows(b *testing.B) {
 	f := loads(1)
 	f.Store = fuse.View{Class: fuse.Gather}
 	f.Slots[0].Vec = false
-	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, true)
+	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, kernels.Device{Software: true, SIMD: true})
 	bench(b, l, f, million, parts, 1024, 1024, 1)
 }
 

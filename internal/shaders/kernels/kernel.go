@@ -105,7 +105,7 @@ var (
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
 	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4}
-	foldRows       = &form{"reduce/rows", &foldRowsText, "", 0, 8}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
