@@ -215,7 +215,10 @@ func allPrograms(t *testing.T) programs {
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
-				p.launch(t, kernels.Softmax(5, cols, log, software), chain(fuse.F32, fuse.Vector))
+				for _, simd := range []bool{false, true} {
+					d := kernels.Device{Software: software, SIMD: simd}
+					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
+				}
 			}
 		}
 	}

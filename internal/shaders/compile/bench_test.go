@@ -103,7 +103,7 @@ func BenchmarkReduceRows(b *testing.B) {
 }
 
 func BenchmarkSoftmaxRows(b *testing.B) {
-	bench(b, kernels.Softmax(1024, 1024, false, true), loads(1), million, 1024, 1024, 1024, 1)
+	bench(b, kernels.Softmax(1024, 1024, false, true, kernels.Device{Software: true, SIMD: true}), loads(1), million, 1024, 1024, 1024, 1)
 }
 
 // BenchmarkProduct multiplies matrices of 512 rows and columns by the kernels of software adapters.

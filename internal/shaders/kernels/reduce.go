@@ -80,10 +80,13 @@ const (
 )
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
-// row. software avoids workgroup memory unless rows are very long.
-func Softmax(rows, cols int, log, software bool) *Launch {
+// row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors.
+func Softmax(rows, cols int, log, vectors bool, d Device) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
-	if software && cols <= longestRow {
+	if d.SIMD && vectors && !log {
+		return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
+	}
+	if d.Software && cols <= longestRow {
 		form, size = softmaxRows, rowsSize
 		if rows >= manyRows {
 			size = rowsMany
@@ -99,7 +102,7 @@ func Softmax(rows, cols int, log, software bool) *Launch {
 
 // softmax is the reference of these kernels.
 func softmax[N fuse.Num](k *Kernel, e *fuse.Eval[N], rows, cols int) {
-	log := k.params[0] == 1
+	log := k.form != softmaxHeld && k.params[0] == 1
 	row := make([]N, cols)
 	for i := range rows {
 		clear(row)
