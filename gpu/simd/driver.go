@@ -62,8 +62,8 @@ func newDriver(c config) driver.Driver {
 	return driver.Driver{
 		Name: info.Driver,
 		Adapters: func(context.Context) ([]driver.Adapter, error) {
-			if !supported() {
-				return nil, nil
+			if ok, why := supported(); !ok {
+				return nil, why
 			}
 			return []driver.Adapter{{Info: info, Open: open}}, nil
 		},

@@ -53,11 +53,18 @@ func goObject() js.Value {
 	return v
 }
 
-func supported() bool {
-	if heap().IsUndefined() {
-		return false
+// supported reports whether there is an adapter, and why there is none: pages have no other driver then.
+func supported() (ok bool, err error) {
+	why := ""
+	switch {
+	case heap().IsUndefined():
+		why = "Go's memory is out of reach"
+	case !js.Global().Get("WebAssembly").Call("validate", bytesOf(probe)).Bool():
+		why = "the JavaScript engine has no WebAssembly with instructions for vectors"
+	default:
+		return true, nil
 	}
-	return js.Global().Get("WebAssembly").Call("validate", bytesOf(probe)).Bool()
+	return false, fail("Adapters", fault.ErrUnsupported, why)
 }
 
 // relaxed reports whether the engine knows relaxed SIMD.
@@ -110,12 +117,7 @@ func translate(ctx context.Context, wasm []byte) (t *translation, err error) {
 // machine is Go's memory.
 type machine struct{}
 
-func newMachine() (*machine, error) {
-	if !supported() {
-		return nil, exception("no WebAssembly with SIMD, or Go's memory is out of reach")
-	}
-	return &machine{}, nil
-}
+func newMachine() (*machine, error) { return &machine{}, nil }
 
 func (*machine) size() uint64 { return memoryBytes }
 

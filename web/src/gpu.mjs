@@ -300,13 +300,12 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} wgsl @param {unknown} [options] */
   async cruncher(wgsl, options) {
-    const where = 'cruncher', device = this.#device;
+    const device = this.#device;
     this.#session.check();
-    if (!device) throw failure('ErrUnsupported', where, 'the CPU compiles no WGSL');
     return Cruncher.open(() => this.#cruncherProgram(device), device, wgsl, options);
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   async #cruncherProgram(device) {
     const opened = this.#crunch ?? this.#newCruncherProgram(device);
     try {
@@ -320,7 +319,7 @@ export class Gpu extends functions(make) {
     }
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   #newCruncherProgram(device) {
     const opened = this.#crunch = this.#startCruncher(device);
     opened.then(({ended}) => ended).then(() => this.#forget(opened), () => {});
@@ -340,10 +339,10 @@ export class Gpu extends functions(make) {
     opened.then((crunch) => crunch.retire(), () => {});
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   async #startCruncher(device) {
     this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
-    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device);
+    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
   }
 
   /** @param {unknown} fn @param {...unknown} args */
