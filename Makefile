@@ -28,7 +28,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./buffer:FuzzRegions:300000x ./buffer/ndarray:FuzzViews:300000x ./buffer/cruncher:FuzzRange:40000x \
             ./buffer/cruncher/balance:FuzzSplit:40000x ./buffer/cruncher/kernel:FuzzParse:120000x ./matrix:FuzzEval:150000x \
             ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
-            ./internal/shaders/wgsl:FuzzChecks:600000x ./wasm/internal/bridge:FuzzMessage:15000x
+            ./internal/shaders/wgsl:FuzzChecks:600000x ./internal/shaders/compile/front:FuzzParse:200000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
 # What compiles without cgo, tests included. Tests count further than an int of 32 bits does, so that of such machines only the packages
 # are built. There is no C compiler for macOS on other systems: the C of its drivers is compiled on macOS alone.

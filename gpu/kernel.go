@@ -5,6 +5,7 @@ package gpu
 import (
 	"cmp"
 	"context"
+	"runtime"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -30,12 +31,18 @@ type KernelDesc struct {
 	// Exact promises that every index that is written to is in range, and of those that are read from each that is out of range is so by
 	// three elements of four bytes at most, whose values do not matter. A device that computes on the CPU does not check them then.
 	Exact bool
+	// Native computes the same in Go, with the arguments of Reference, for a device that computes on the CPU natively: it runs Native in
+	// place of Source. It may use goroutines, which have ended when it returns.
+	Native func(groups [3]uint32, params []byte, storage [][]byte)
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
 
 // RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels: [KernelDesc.Reference].
 const RunsReferences = runsReferences
+
+// RunsNative tells whether a driver is linked that runs the Go code of kernels: [KernelDesc.Native].
+const RunsNative = runtime.GOOS != "js"
 
 // Kernel is a reference to a compiled compute shader of one device. Callers who ask for the same shader get references of
 // their own.
@@ -114,6 +121,9 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if desc.Exact {
 		key = "\x01" + key
 	}
+	if desc.Native != nil {
+		key = "\x02" + key
+	}
 	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
@@ -136,7 +146,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
 		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused, Exact: desc.Exact,
-		Reference: desc.Reference,
+		Native: desc.Native, Reference: desc.Reference,
 	}
 	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
 	start := now()

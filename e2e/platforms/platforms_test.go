@@ -65,6 +65,7 @@ func onPlatform(t *testing.T, p platform) {
 	}
 	p.wantTools(t)
 	run := p.start(t)
+	t.Run("gemm", func(t *testing.T) { build{p, "none", "", run}.test(t, "../../internal/gemm", ".") })
 	for _, d := range drivers {
 		if !slices.ContainsFunc(d.platforms, func(o platform) bool { return o.goos == p.goos && o.goarch == p.goarch }) {
 			continue

@@ -31,12 +31,19 @@ type Program struct {
 	Exact       bool // no index is out of range, but those of vectors that are read beyond the end, by three elements at most
 	// Reference does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
 	Reference Reference
+	// Native does the same in Go, faster than a CPU with Source. It is nil for most.
+	Native Native
 }
 
 // Reference runs a kernel in Go, given the workgroup counts, the parameter block, and the bytes of each storage binding. It is
 // an interface because the linker leaves out a method that nobody calls: a program without the oracle then has no references.
 type Reference interface {
 	Run(groups [3]uint32, params []byte, storage [][]byte)
+}
+
+// Native runs a kernel by the machine's own instructions for vectors; see [Reference].
+type Native interface {
+	RunNative(groups [3]uint32, params []byte, storage [][]byte)
 }
 
 // Ceil divides and rounds up.

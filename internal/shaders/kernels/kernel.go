@@ -21,6 +21,7 @@ type Device struct {
 	Software       bool // it runs on the CPU
 	SwiftShader    bool // software with vectors of four and few registers, where large tiles take long to compile
 	SIMD           bool // software with vectors of four that runs invocations one after another
+	Native         bool // software that runs Go code in place of kernels
 	MaxInvocations int  // of one workgroup
 	MaxMemory      int  // bytes of workgroup memory of one kernel
 }
@@ -133,6 +134,7 @@ type Kernel struct {
 	fold   fold   // of folds
 	a, b   Factor // of products
 	lines  int    // of products: rows of A that are loaded at once
+	native bool   // of products: by package gemm
 }
 
 // Launch is one launch of a kernel.
@@ -149,7 +151,7 @@ func (k Kernel) launch(groups int, shape ...int) *Launch {
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
 func (k *Kernel) Key(f *fuse.Func) string {
-	b := append([]byte(k.form.name), byte(k.fold.op), byte(k.fold.of), byte(shaders.Bit(k.fold.next)|2*shaders.Bit(k.fold.last)), k.a.key(), k.b.key(), byte(k.lines))
+	b := append([]byte(k.form.name), byte(k.fold.op), byte(k.fold.of), byte(shaders.Bit(k.fold.next)|2*shaders.Bit(k.fold.last)), k.a.key(), k.b.key(), byte(k.lines), byte(shaders.Bit(k.native)))
 	for _, p := range k.params {
 		b = binary.AppendUvarint(b, uint64(p))
 	}
@@ -178,6 +180,9 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	}
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
+	}
+	if k.native {
+		p.Native = reference{k, f}
 	}
 	params := make([]shaders.Param, len(k.params))
 	for i, name := range strings.Fields(k.form.params) {

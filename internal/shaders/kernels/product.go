@@ -26,6 +26,7 @@ type Request struct {
 	M, N, K int
 	Stack   int
 	Type    fuse.Type // that it is computed in
+	Tail    bool      // a function is behind it, or the result's columns do not follow each other in memory
 	A, B    Operand
 	Device  Device
 }
@@ -77,7 +78,10 @@ func (r *Request) Pick() (*Product, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.panels() {
+	switch {
+	case r.native():
+		return r.planNative(), nil
+	case r.panels():
 		return r.planPanels(r.Type), nil
 	}
 	best := all[0]
@@ -105,6 +109,9 @@ func (r *Request) Candidates() ([]*Product, error) {
 	plans := make([]*Product, len(all))
 	for i, c := range all {
 		plans[i] = r.plan(c)
+	}
+	if err == nil && r.native() {
+		plans = append(plans, r.planNative())
 	}
 	if err == nil && r.panels() {
 		plans = append(plans, r.planPanels(r.Type))

@@ -124,7 +124,7 @@ func describe(dev *gpu.Device) plan.Device {
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
-			SIMD: kernels.SIMD && i.Backend == "wasm", MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
+			SIMD: kernels.SIMD && i.Backend == "wasm", Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
 	}
 }
@@ -194,6 +194,9 @@ func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.
 	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Bounded: !users, Fused: users, Exact: p.Exact, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
 		desc.Reference = p.Reference.Run
+	}
+	if gpu.RunsNative && p.Native != nil {
+		desc.Native = p.Native.RunNative
 	}
 	k, err := x.dev.Kernel(ctx, desc)
 	blamed := func(d wgsl.Diagnostic) string { return fuse.Blamed(d, p.Source) }

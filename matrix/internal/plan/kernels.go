@@ -88,7 +88,9 @@ func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 
 // multiply appends the launches of a product.
 func (p *planner) multiply(b *builder, x, y Operand) {
-	request := kernels.Request{M: b.rows, N: b.cols, K: x.Cols, Type: b.f.Type, A: p.described(x), B: p.described(y), Device: p.Device.Device}
+	request := kernels.Request{
+		M: b.rows, N: b.cols, K: x.Cols, Type: b.f.Type, Tail: b.tail(), A: p.described(x), B: p.described(y), Device: p.Device.Device,
+	}
 	best, err := request.Pick()
 	if err != nil {
 		p.tooMuch("Mul", err.Error())
@@ -98,7 +100,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 		y = p.packed(best, y)
 	}
 	first, parts := b, Operand{}
-	if best.Parts > 1 { // left in a temporary
+	if best.Sum != nil { // parts, or a product without its function, are left in a temporary
 		parts = p.newTemp(b.f.Type, best.Parts*b.rows, best.Width)
 		first = p.newBuilder(parts, parts.Type, false)
 		first.own()
@@ -108,9 +110,15 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 		s.Sooner = first.factored(best.Sooner, x, y)
 	}
 	p.plan.Steps = append(p.plan.Steps, s)
-	if best.Parts > 1 {
+	if best.Sum != nil {
 		b.launch(best.Sum, bindingOf(parts, buffer.Reads))
 	}
+}
+
+// tail reports whether a product is not just stored, row by row, as the numbers it is computed in.
+func (b *builder) tail() bool {
+	at := b.place(load{Operand: b.result})
+	return len(b.f.Code) > 1 || b.result.Type != b.f.Type || b.cols > 1 && at.Col != 1 || b.rows > 1 && at.Row < b.cols
 }
 
 // packed copies a product's right factor for its kernel.
@@ -127,7 +135,7 @@ func (p *planner) packed(best *kernels.Product, y Operand) Operand {
 func (p *planner) multiplyStack(b *builder, n *expr.Node, x, y Operand) {
 	s := n.Stack
 	request := kernels.Request{
-		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Type: b.f.Type, Device: p.Device.Device,
+		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Type: b.f.Type, Tail: b.tail(), Device: p.Device.Device,
 		A: p.stacked(n, 0, x, n.Rows/s.Count, s.Inner), B: p.stacked(n, 1, y, s.Inner, n.Cols),
 	}
 	best, err := request.Pick()

@@ -10,14 +10,14 @@ import (
 )
 
 // binary applies an operator of two values that evaluates both.
-func (p *parser) binary(at int, op ir.Op, a, b operand) operand {
+func (p *parser) binary(at int, op ir.Op, a, b *operand) *operand {
 	mismatch := func() {
 		p.fail(at, "an operator between ", typeName(a.t), " and ", typeName(b.t))
 	}
 	if op == ir.ShiftLeft || op == ir.ShiftRight {
 		return p.shift(at, op, a, b)
 	}
-	if isComposite(a.t) || isComposite(b.t) || !p.unify(&a, &b) {
+	if isComposite(a.t) || isComposite(b.t) || !p.unify(a, b) {
 		mismatch()
 	}
 	k := a.t.Scalar().Kind
@@ -62,13 +62,13 @@ func (p *parser) binary(at int, op ir.Op, a, b operand) operand {
 	for i := range c {
 		c[i] = p.arith(at, op, k, a.c[i], b.c[i])
 	}
-	return operand{at: at, t: t, c: c}
+	return &operand{at: at, t: t, c: c}
 }
 
 func isComposite(t *ir.Type) bool { return t.Kind == ir.Array || t.Kind == ir.Struct }
 
 // splat makes a scalar a vector, if the other operand is one.
-func (p *parser) splat(o operand, like *ir.Type) operand {
+func (p *parser) splat(o *operand, like *ir.Type) *operand {
 	if like.Kind != ir.Vector || o.t != like.Elem {
 		return o
 	}
@@ -79,7 +79,7 @@ func (p *parser) splat(o operand, like *ir.Type) operand {
 	for i := range c {
 		c[i] = o.c[0]
 	}
-	return operand{at: o.at, t: like, c: c}
+	return &operand{at: o.at, t: like, c: c}
 }
 
 // product is the type of an operator with a matrix, or nil.
@@ -105,7 +105,7 @@ func (p *parser) product(op ir.Op, a, b *ir.Type) *ir.Type {
 }
 
 // multiply is the product of two constants one of which is a matrix.
-func (p *parser) multiply(at int, t *ir.Type, a, b operand) operand {
+func (p *parser) multiply(at int, t *ir.Type, a, b *operand) *operand {
 	k := leaf(t).Kind
 	c := make([]uint64, p.traitsOf(t).words)
 	if isScalar(a.t) || isScalar(b.t) {
@@ -115,7 +115,7 @@ func (p *parser) multiply(at int, t *ir.Type, a, b operand) operand {
 		for i := range c {
 			c[i] = p.arith(at, ir.Mul, k, a.c[i], b.c[0])
 		}
-		return operand{at: at, t: t, c: c}
+		return &operand{at: at, t: t, c: c}
 	}
 	rows, inner := 1, a.t.Len // of a row vector
 	if a.t.Kind == ir.Matrix {
@@ -132,11 +132,11 @@ func (p *parser) multiply(at int, t *ir.Type, a, b operand) operand {
 			c[i] = x
 		}
 	}
-	return operand{at: at, t: t, c: c}
+	return &operand{at: at, t: t, c: c}
 }
 
 // shift applies << and >>.
-func (p *parser) shift(at int, op ir.Op, a, b operand) operand {
+func (p *parser) shift(at int, op ir.Op, a, b *operand) *operand {
 	scalarOrVector := func(t *ir.Type) bool { return isScalar(t) || t.Kind == ir.Vector }
 	if !scalarOrVector(a.t) || !scalarOrVector(b.t) || !isInt(a.t.Scalar().Kind) || !isInt(b.t.Scalar().Kind) || a.t.Len != b.t.Len {
 		p.fail(at, "a shift of ", typeName(a.t), " by ", typeName(b.t))
@@ -158,7 +158,7 @@ func (p *parser) shift(at int, op ir.Op, a, b operand) operand {
 	for i, v := range a.c {
 		c[i] = p.shifted(at, op, k, int64(v), b.c[i])
 	}
-	return operand{at: at, t: a.t, c: c}
+	return &operand{at: at, t: a.t, c: c}
 }
 
 func (p *parser) shifted(at int, op ir.Op, k ir.Kind, v int64, n uint64) uint64 {
@@ -180,7 +180,7 @@ func (p *parser) shifted(at int, op ir.Op, k ir.Kind, v int64, n uint64) uint64 
 }
 
 // checkDivisor refuses to divide integers by a constant zero.
-func (p *parser) checkDivisor(o operand) {
+func (p *parser) checkDivisor(o *operand) {
 	for _, v := range o.c {
 		if v == 0 && p.dead == 0 {
 			p.fail(o.at, "a division by zero")

@@ -11,14 +11,14 @@ import (
 )
 
 // builtin calls a function of WGSL's own.
-func (p *parser) builtin(at int, b *builtin, args []operand) operand {
+func (p *parser) builtin(at int, b *builtin, args []*operand) *operand {
 	n := len(b.sig) - 1
 	if len(args) != n {
 		p.fail(at, b.name, " has ", strconv.Itoa(n), " parameters, not ", strconv.Itoa(len(args)))
 	}
 	x := &ir.Builtin{Fn: b.fn}
 	var t *ir.Type // T of the signature
-	constant := b.float != nil || b.int != nil || b.whole != nil || strings.IndexByte("rt", b.sig[n]) >= 0
+	constant := true
 	for i, o := range args {
 		switch c := b.sig[i]; {
 		case c == '&', c == '*':
@@ -61,7 +61,7 @@ func (p *parser) builtin(at int, b *builtin, args []operand) operand {
 }
 
 // builtinCall makes the expression.
-func (p *parser) builtinCall(at int, b *builtin, x *ir.Builtin, result *ir.Type, args []operand) operand {
+func (p *parser) builtinCall(at int, b *builtin, x *ir.Builtin, result *ir.Type, args []*operand) *operand {
 	x.T = result
 	if p.fn == nil && x.Ref != nil {
 		p.fail(at, b.name, " is no constant")
@@ -81,7 +81,7 @@ func (p *parser) builtinCall(at int, b *builtin, x *ir.Builtin, result *ir.Type,
 }
 
 // checkRange refuses constants for which a function is not defined, even if its other operands are none.
-func (p *parser) checkRange(at int, b *builtin, args []operand) {
+func (p *parser) checkRange(at int, b *builtin, args []*operand) {
 	n := len(args)
 	switch b.fn {
 	case ir.FnClamp:
@@ -98,7 +98,7 @@ func (p *parser) checkRange(at int, b *builtin, args []operand) {
 }
 
 // pointed returns what the pointer that a function takes points to.
-func (p *parser) pointed(b *builtin, o operand) (*ir.Ref, *ir.Type) {
+func (p *parser) pointed(b *builtin, o *operand) (*ir.Ref, *ir.Type) {
 	kind, what := ir.Atomic, "an atomic"
 	if b.sig[0] == '*' {
 		kind, what = ir.Array, "an array without a length"
@@ -162,7 +162,7 @@ func (p *parser) sort(at int, b *builtin, t *ir.Type, constant bool) *ir.Type {
 }
 
 // argument converts an argument to the type that a letter of a signature stands for.
-func (p *parser) argument(o operand, t *ir.Type, c byte) operand {
+func (p *parser) argument(o *operand, t *ir.Type, c byte) *operand {
 	switch {
 	case c == 'm' && isScalar(o.t):
 		return p.splat(p.convert(o, t.Scalar()), t)
@@ -236,8 +236,8 @@ func (p *parser) parts(b *builtin, t *ir.Type) *ir.Type {
 }
 
 // evaluate calls a function of constants.
-func (p *parser) evaluate(at int, b *builtin, t, result *ir.Type, args []operand) operand {
-	r := operand{at: at, t: result, call: mustUse}
+func (p *parser) evaluate(at int, b *builtin, t, result *ir.Type, args []*operand) *operand {
+	r := &operand{at: at, t: result, call: mustUse}
 	k := leaf(result).Kind
 	switch {
 	case result.Kind == ir.Struct:
@@ -246,17 +246,18 @@ func (p *parser) evaluate(at int, b *builtin, t, result *ir.Type, args []operand
 		for i := range args[0].c {
 			r.c = append(r.c, args[0].c[i%t.Len*t.Elem.Len+i/t.Len])
 		}
-	case b.whole != nil:
+	default:
 		x := make([][]float64, len(args))
 		for i, o := range args {
 			x[i] = floats(o)
 		}
-		for _, v := range b.whole(x) {
+		for _, v := range evalWhole(b.fn, x) {
 			r.c = append(r.c, p.scalar(at, k, v))
 		}
-	default:
-		for i := range args[0].c {
-			r.c = append(r.c, p.component(at, b, k, i, args))
+		if r.c == nil {
+			for i := range args[0].c {
+				r.c = append(r.c, p.component(at, b.fn, k, i, args))
+			}
 		}
 	}
 	p.spend(at, len(r.c))
@@ -264,19 +265,19 @@ func (p *parser) evaluate(at int, b *builtin, t, result *ir.Type, args []operand
 }
 
 // component evaluates a function of constants for component i.
-func (p *parser) component(at int, b *builtin, k ir.Kind, i int, args []operand) uint64 {
-	if isFloat(k) {
-		x := make([]float64, len(args))
-		for j, o := range args {
-			x[j] = floats(o)[min(i, len(o.c)-1)]
-		}
-		return p.scalar(at, k, b.float(x))
-	}
-	x := make([]int64, len(args))
+func (p *parser) component(at int, fn ir.Fn, k ir.Kind, i int, args []*operand) uint64 {
+	var f [4]float64
+	var n [4]int64
 	for j, o := range args {
-		x[j] = int64(o.c[min(i, len(o.c)-1)])
+		v := o.c[min(i, len(o.c)-1)]
+		if n[j], f[j] = int64(v), float64(int64(v)); isFloat(leaf(o.t).Kind) {
+			f[j] = math.Float64frombits(v)
+		}
 	}
-	return wrap(k, b.int(k, x))
+	if isFloat(k) {
+		return p.finite(at, k, evalFloat(fn, f[:]))
+	}
+	return wrap(k, evalInt(fn, k, n[:]))
 }
 
 // scalar is the constant of a kind for a number.
@@ -288,7 +289,7 @@ func (p *parser) scalar(at int, k ir.Kind, v float64) uint64 {
 }
 
 // floats returns the scalars of a constant as floats.
-func floats(o operand) []float64 {
+func floats(o *operand) []float64 {
 	x := make([]float64, len(o.c))
 	float := isFloat(leaf(o.t).Kind)
 	for i, v := range o.c {

@@ -9,14 +9,13 @@ import (
 )
 
 // condition reads a condition.
-func (p *parser) condition() operand {
+func (p *parser) condition() *operand {
 	return p.convert(p.expression(), p.types.Scalar(ir.Bool))
 }
 
 // ifStatement reads what follows if.
 func (p *parser) ifStatement() flow {
 	p.enter()
-	defer p.leave()
 	cond := p.condition()
 	is, known := settled(cond)
 	then, end := p.branch(known && !is, p.block)
@@ -33,11 +32,12 @@ func (p *parser) ifStatement() flow {
 	case !is && len(other) > 0:
 		p.emit(&ir.Block{Body: other})
 	}
+	p.leave()
 	return end | otherEnd
 }
 
 // settled returns a condition that is known.
-func settled(o operand) (is, known bool) {
+func settled(o *operand) (is, known bool) {
 	if c, ok := o.x.(*ir.Const); ok {
 		return c.Words[0] != 0, true
 	}
@@ -46,11 +46,11 @@ func settled(o operand) (is, known bool) {
 
 // branch reads a branch, which is dropped if it is never taken.
 func (p *parser) branch(dropped bool, read func() ([]ir.Stmt, flow)) ([]ir.Stmt, flow) {
-	if dropped {
-		p.unreached++
-		defer func() { p.unreached-- }()
-	}
-	return read()
+	n := int(truth(dropped))
+	p.unreached += n
+	list, end := read()
+	p.unreached -= n
+	return list, end
 }
 
 // elseBranch reads what follows else.
@@ -58,7 +58,7 @@ func (p *parser) elseBranch() ([]ir.Stmt, flow) {
 	if !p.accept("if") {
 		return p.block()
 	}
-	p.careful = p.fn.ir.Barrier && p.callsBarrier()
+	p.careful = p.ordered()
 	return p.collect(p.ifStatement)
 }
 
@@ -138,7 +138,7 @@ func (p *parser) continuing(l *ir.Loop) flow {
 	l.Continuing, _ = p.collect(func() flow {
 		p.statements(inner)
 		if p.accept("break") {
-			p.careful = p.fn.ir.Barrier && p.callsBarrier()
+			p.careful = p.ordered()
 			p.expect("if")
 			l.BreakIf = p.lower(p.condition())
 			p.expect(";")
@@ -206,8 +206,6 @@ func (p *parser) forStatement() flow {
 
 // switchStatement reads what follows switch.
 func (p *parser) switchStatement() flow {
-	p.enter()
-	defer p.leave()
 	at := p.i
 	o := p.value(p.expression())
 	if o = p.concrete(o); o.t.Kind != ir.I32 && o.t.Kind != ir.U32 {

@@ -4,6 +4,7 @@ package front
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -256,6 +257,53 @@ func TestErrors(t *testing.T) {
 		}
 		if _, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("%.300s\n\tan error of type %T", c.text, err)
+		}
+	}
+}
+
+// hostileTexts are larger than anything that a compiler should get. An error is the beginning of a text; there is none for "".
+var hostileTexts = []struct{ name, text, want string }{
+	{"brackets", body("let a = " + strings.Repeat("(", 1e5) + "1" + strings.Repeat(")", 1e5) + ";"), "line 3:309: this is nested too deeply"},
+	{"minus signs", body("let a = " + strings.Repeat("- ", 1e5) + "1;"), "line 3:6"},
+	{"blocks", body(strings.Repeat("{", 1e5) + strings.Repeat("}", 1e5)), "line 3:301: this is nested too deeply"},
+	{"branches", body("if y[0] == 1 {}" + strings.Repeat(" else if y[0] == 1 {}", 1e5)), "line 3:6"},
+	{"operators that decide", body("let b = y[0] == 1; let a = b" + strings.Repeat("&&b", 1e5) + ";"), "line 3:3"},
+	{"indices", body("let a = " + strings.Repeat("y[", 1e5) + "0" + strings.Repeat("]", 1e5) + ";"), "line 3:609: this is nested too deeply"},
+	{"swizzles", body("var v = vec2(1); let a = v" + strings.Repeat(".xy", 1e5) + ";"), "line 3:"},
+	{"types", "alias A = " + strings.Repeat("array<", 1e5) + "u32" + strings.Repeat(", 1>", 1e5) + ";", "line 1:1792: this is nested too deeply"},
+	{"aliases", "alias A0 = u32;" + counted(1000, "alias A$1 = array<A$0, 1>;"), "line 1:1705: types are nested too deeply"},
+	{"structs", "struct A0 { a: u32 }" + counted(1000, "struct A$1 { a: A$0, b: A$0 }"), "line 1:361: a type of more than 2 GiB, or of too many parts"},
+	{"constants before their use", module("const A0 = 1;" + counted(50000, "const A$1 = A$0;")), ""},
+	{"constants after their use", counted(50000, "const A$0 = A$1;"), "line 1:942: this is nested too deeply"},
+	{"arrays that double", "const A0 = array(1, 1);" + counted(50, "const A$1 = array(A$0, A$0);"), "line 1:427: a value of more than 262144 bytes"},
+	{"large constants", counted(1000, "const A$0 = array<u32, 65536>();"), "line 1:2051: the constants are too large"},
+	{"a table", "const A = array<u32, 65536>();" + body(strings.Repeat("_ = A[y[0]];", 1e5)), ""},
+	{"functions", module("fn f0() {}" + counted(60000, "fn f$1() { f$0(); }")), ""},
+	{"functions before their use", module(counted(60000, "fn f$0() { f$1(); }") + "fn f60000() {}"), ""},
+	{"calls", module("fn f0() {}" + counted(30, "fn f$1() { f$0(); f$0(); }")), ""},
+	{"cases", body("switch y[0] {" + counted(1e5, "case $0 {}") + "default {} }"), ""},
+	{"barriers", "var<workgroup> w: bool;" + body("let a = true"+strings.Repeat("&&workgroupUniformLoad(&w)", 1e4)+";"), ""},
+	{"attributes", strings.Repeat("@", 1e5), "line 1:100001: expected a declaration"},
+	{"templates", body("let a = " + strings.Repeat("vec2<", 1e5)), "line 3:15"},
+}
+
+// counted repeats a text with the numbers from 0 on for $0, and the ones after them for $1.
+func counted(n int, text string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(text, "$0", strconv.Itoa(i)), "$1", strconv.Itoa(i+1)))
+	}
+	return b.String()
+}
+
+func TestHostileTexts(t *testing.T) {
+	for _, c := range hostileTexts {
+		prog, err := Parse(c.text, "main")
+		switch {
+		case err == nil && c.want == "":
+			verify(t, c.name, prog)
+		case err == nil || c.want == "" || !strings.HasPrefix(err.Error(), c.want):
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
 }

@@ -11,14 +11,15 @@ import (
 )
 
 // expression reads an expression.
-func (p *parser) expression() operand {
+func (p *parser) expression() *operand {
 	p.enter()
-	defer p.leave()
-	return p.operation(levelOr)
+	o := p.operation(levelOr)
+	p.leave()
+	return o
 }
 
 // inBrackets reads an expression in which > is an operator.
-func (p *parser) inBrackets() operand {
+func (p *parser) inBrackets() *operand {
 	saved := p.noClose
 	p.noClose = false
 	o := p.expression()
@@ -27,7 +28,7 @@ func (p *parser) inBrackets() operand {
 }
 
 // operation reads operators that bind at least as strongly as a level.
-func (p *parser) operation(level int) operand {
+func (p *parser) operation(level int) *operand {
 	left := p.unary()
 	for {
 		o := p.binaryOperator()
@@ -50,7 +51,7 @@ func (p *parser) operation(level int) operand {
 }
 
 // checkMix checks that an operand of an operator needs no parentheses.
-func (p *parser) checkMix(at int, o *operator, x operand, left bool) {
+func (p *parser) checkMix(at int, o *operator, x *operand, left bool) {
 	logic := o.level <= levelAnd || o.level == levelBits
 	switch {
 	case x.level == 0, logic && left && x.op == o.op:
@@ -61,7 +62,7 @@ func (p *parser) checkMix(at int, o *operator, x operand, left bool) {
 }
 
 // logical reads the right operand of && or ||, which is evaluated only if the left one does not decide.
-func (p *parser) logical(at int, o *operator, left operand) operand {
+func (p *parser) logical(at int, o *operator, left *operand) *operand {
 	boolean := p.types.Scalar(ir.Bool)
 	left = p.convert(left, boolean)
 	decides := left.c != nil && (left.c[0] != 0) == (o.op == ir.OrElse)
@@ -81,9 +82,9 @@ func (p *parser) logical(at int, o *operator, left operand) operand {
 	case decides:
 		p.dead--
 		if right.c != nil {
-			return operand{at: at, t: boolean, c: left.c}
+			return &operand{at: at, t: boolean, c: left.c}
 		}
-		return operand{at: at, t: boolean, x: p.lower(left)}
+		return &operand{at: at, t: boolean, x: p.lower(left)}
 	case left.c != nil:
 		if len(rest) > 0 {
 			*p.out = append(*p.out, rest...)
@@ -105,20 +106,20 @@ func (p *parser) logical(at int, o *operator, left operand) operand {
 		choice.Then, choice.Else = nil, rest
 	}
 	p.emit(choice)
-	return operand{at: at, t: boolean, x: p.let("", &ir.Load{Ref: ref})}
+	return &operand{at: at, t: boolean, x: p.let("", &ir.Load{Ref: ref})}
 }
 
 // unary reads an operand and the operators before it.
-func (p *parser) unary() operand {
+func (p *parser) unary() *operand {
 	at := p.i
 	c := p.Char(at)
 	if c == 0 || strings.IndexByte("-!~*&", c) < 0 || p.isNumber() {
 		return p.postfix(p.primary())
 	}
 	p.enter()
-	defer p.leave()
 	p.i++
 	o := p.unary()
+	p.leave()
 	o.level, o.call = 0, noCall
 	switch c {
 	case '*':
@@ -141,7 +142,7 @@ func (p *parser) unary() operand {
 	return p.unaryOf(at, ir.Complement, p.value(o))
 }
 
-func (p *parser) unaryOf(at int, op ir.Op, o operand) operand {
+func (p *parser) unaryOf(at int, op ir.Op, o *operand) *operand {
 	k := o.t.Scalar().Kind
 	ok := isScalar(o.t) || o.t.Kind == ir.Vector
 	switch op {
@@ -163,11 +164,11 @@ func (p *parser) unaryOf(at int, op ir.Op, o operand) operand {
 	for i, v := range o.c {
 		c[i] = negated(op, k, v)
 	}
-	return operand{at: at, t: o.t, c: c}
+	return &operand{at: at, t: o.t, c: c}
 }
 
 // postfix reads indices and members.
-func (p *parser) postfix(o operand) operand {
+func (p *parser) postfix(o *operand) *operand {
 	for o.level = 0; ; {
 		at := p.i
 		switch {
@@ -187,7 +188,7 @@ func (p *parser) postfix(o operand) operand {
 }
 
 // index is an element, column or component.
-func (p *parser) index(at int, o, i operand) operand {
+func (p *parser) index(at int, o, i *operand) *operand {
 	if o.lanes != nil {
 		o = p.value(o)
 	}
@@ -227,7 +228,7 @@ func (p *parser) index(at int, o, i operand) operand {
 }
 
 // member is a member of a struct, or components of a vector.
-func (p *parser) member(at int, o operand, name string) operand {
+func (p *parser) member(at int, o *operand, name string) *operand {
 	if o.lanes != nil {
 		o = p.value(o)
 	}
@@ -259,7 +260,7 @@ func (p *parser) member(at int, o operand, name string) operand {
 }
 
 // swizzle is components of a vector by their names.
-func (p *parser) swizzle(at int, o operand, name string) operand {
+func (p *parser) swizzle(at int, o *operand, name string) *operand {
 	var lanes []uint8
 	for _, set := range []string{"xyzw", "rgba"} {
 		for k := range len(name) {

@@ -297,7 +297,7 @@ func (p *parser) declareParam(f *function, q param) {
 	case q.typ.ptr:
 		v := &ir.Var{Name: q.name, Type: t, Space: q.typ.space, Write: q.typ.space == ir.Storage && q.typ.write}
 		f.ir.Params = append(f.ir.Params, ir.Param{Var: v})
-		p.define(q.at, q.name, &symbol{operand: operand{t: t, ref: &ir.Ref{Var: v, T: t}, ptr: true}})
+		p.define(q.at, q.name, &symbol{operand: &operand{t: t, ref: &ir.Ref{Var: v, T: t}, ptr: true}})
 		return
 	case f.entry && q.input == ir.NoInput: // a struct of built-in values
 		x := &ir.Construct{T: t}
@@ -306,16 +306,16 @@ func (p *parser) declareParam(f *function, q param) {
 			f.ir.Params = append(f.ir.Params, ir.Param{Value: v, Input: p.inputs[t][i]})
 			x.Args = append(x.Args, &ir.Use{Value: v})
 		}
-		p.define(q.at, q.name, &symbol{operand: operand{t: t, x: p.let(q.name, x)}})
+		p.define(q.at, q.name, &symbol{operand: &operand{t: t, x: p.let(q.name, x)}})
 		return
 	}
 	v := &ir.Value{Name: q.name, Type: t}
 	f.ir.Params = append(f.ir.Params, ir.Param{Value: v, Input: q.input})
-	p.define(q.at, q.name, &symbol{operand: operand{t: t, x: &ir.Use{Value: v}}})
+	p.define(q.at, q.name, &symbol{operand: &operand{t: t, x: &ir.Use{Value: v}}})
 }
 
 // callOf calls a function of the text.
-func (p *parser) callOf(at int, f *function, args []operand) operand {
+func (p *parser) callOf(at int, f *function, args []*operand) *operand {
 	name := f.ir.Name
 	switch {
 	case p.fn == nil:
@@ -355,7 +355,7 @@ func (p *parser) callOf(at int, f *function, args []operand) operand {
 }
 
 // barrier calls a function that waits for the workgroup.
-func (p *parser) barrier(at int, name string, args []operand) operand {
+func (p *parser) barrier(at int, name string, args []*operand) *operand {
 	if p.fn == nil {
 		p.fail(at, name, " is no constant")
 	}
@@ -365,14 +365,14 @@ func (p *parser) barrier(at int, name string, args []operand) operand {
 			p.fail(at, name, " has no parameters")
 		}
 		p.emit(&ir.Barrier{})
-		return operand{at: at, call: mayIgnore}
+		return &operand{at: at, call: mayIgnore}
 	}
 	if len(args) != 1 || !args[0].ptr || args[0].ref.Var.Space != ir.Workgroup {
 		p.fail(at, name, " needs a pointer to a variable of the workgroup")
 	}
 	ref := p.pin(args[0].ref)
 	p.emit(&ir.Barrier{})
-	o := operand{at: at, t: args[0].t, ref: ref}
+	o := &operand{at: at, t: args[0].t, ref: ref}
 	if o.t.Kind == ir.Atomic {
 		o.t, o.x = o.t.Elem, p.let("", &ir.Builtin{Fn: ir.FnAtomicLoad, Ref: ref, T: o.t.Elem})
 		o.ref = nil

@@ -35,7 +35,7 @@ const (
 )
 
 // value loads a reference. What has no value is an error.
-func (p *parser) value(o operand) operand {
+func (p *parser) value(o *operand) *operand {
 	switch {
 	case o.t == nil:
 		p.fail(o.at, "the function returns nothing")
@@ -46,12 +46,12 @@ func (p *parser) value(o operand) operand {
 		p.fail(o.at, typeName(o.t), " cannot be a value")
 	default:
 		p.checkSize(o.at, o.t)
-		o.x = p.effect(&ir.Load{Ref: o.ref})
-		if o.ref = nil; o.lanes != nil {
-			n := len(o.lanes)
-			o.x = &ir.Swizzle{X: o.x, Lanes: o.lanes, T: p.types.Vector(n, o.t.Elem.Kind)}
-			o.t, o.lanes = o.x.Type(), nil
+		loaded := &operand{at: o.at, t: o.t, level: o.level, op: o.op, height: o.height, x: p.effect(&ir.Load{Ref: o.ref})}
+		if o.lanes != nil {
+			loaded.t = p.types.Vector(len(o.lanes), o.t.Elem.Kind)
+			loaded.x = &ir.Swizzle{X: loaded.x, Lanes: o.lanes, T: loaded.t}
 		}
+		return loaded
 	}
 	return o
 }
@@ -87,7 +87,7 @@ func (p *parser) emit(s ir.Stmt) {
 }
 
 // concrete gives a constant without a type one.
-func (p *parser) concrete(o operand) operand {
+func (p *parser) concrete(o *operand) *operand {
 	switch leaf(o.t).Kind {
 	case abstractInt:
 		return p.convert(o, p.withKind(o.t, ir.I32))
@@ -98,7 +98,7 @@ func (p *parser) concrete(o operand) operand {
 }
 
 // convert makes a value of a type of one that is of it, or a constant that becomes one by itself.
-func (p *parser) convert(o operand, t *ir.Type) operand {
+func (p *parser) convert(o *operand, t *ir.Type) *operand {
 	o = p.value(o)
 	if o.t == t {
 		return o
@@ -110,7 +110,7 @@ func (p *parser) convert(o operand, t *ir.Type) operand {
 }
 
 // recast makes a constant one of a type whose scalars are of a kind.
-func (p *parser) recast(o operand, t *ir.Type, to ir.Kind) operand {
+func (p *parser) recast(o *operand, t *ir.Type, to ir.Kind) *operand {
 	from := leaf(o.t).Kind
 	p.spend(o.at, len(o.c))
 	c := make([]uint64, len(o.c))
@@ -121,8 +121,7 @@ func (p *parser) recast(o operand, t *ir.Type, to ir.Kind) operand {
 		}
 		c[i] = w
 	}
-	o.t, o.c = t, c
-	return o
+	return &operand{at: o.at, t: t, c: c}
 }
 
 // represent makes a number without a type one of a type.
@@ -158,7 +157,7 @@ func number(v uint64, k ir.Kind) string {
 }
 
 // lower returns the expression of a value.
-func (p *parser) lower(o operand) ir.Expr {
+func (p *parser) lower(o *operand) ir.Expr {
 	o = p.concrete(p.value(o))
 	if o.c == nil {
 		return o.x
@@ -195,7 +194,7 @@ func narrow(words []uint32, t *ir.Type, c []uint64) ([]uint32, []uint64) {
 }
 
 // integer returns a constant integer.
-func (p *parser) integer(o operand, what string) int64 {
+func (p *parser) integer(o *operand, what string) int64 {
 	o = p.value(o)
 	if o.c == nil || !isInt(o.t.Kind) {
 		p.fail(o.at, what, " must be a constant integer")
@@ -204,8 +203,8 @@ func (p *parser) integer(o operand, what string) int64 {
 }
 
 // result is a value that is computed of others.
-func (p *parser) result(at int, t *ir.Type, x ir.Expr, of ...operand) operand {
-	o := operand{at: at, t: t, x: x}
+func (p *parser) result(at int, t *ir.Type, x ir.Expr, of ...*operand) *operand {
+	o := &operand{at: at, t: t, x: x}
 	for _, a := range of {
 		o.height = max(o.height, a.height+1)
 	}
@@ -226,15 +225,15 @@ func (p *parser) unify(list ...*operand) bool {
 	}
 	for _, o := range list {
 		if o.t.Kind != ir.Struct {
-			*o = p.convert(*o, p.withKind(o.t, k))
+			*o = *p.convert(o, p.withKind(o.t, k))
 		}
 	}
 	return true
 }
 
 // component returns a part of a constant.
-func (o operand) component(t *ir.Type, from, n int) operand {
-	return operand{at: o.at, t: t, c: o.c[from : from+n : from+n]}
+func (o *operand) component(t *ir.Type, from, n int) *operand {
+	return &operand{at: o.at, t: t, c: o.c[from : from+n : from+n]}
 }
 
 // extended is a reference to a part of what another refers to.

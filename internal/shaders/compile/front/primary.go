@@ -10,14 +10,14 @@ import (
 )
 
 // primary reads a literal, a name, a call, or an expression in parentheses.
-func (p *parser) primary() operand {
+func (p *parser) primary() *operand {
 	at := p.i
 	switch word := p.At(at); {
 	case p.isNumber():
 		return p.number()
 	case word == "true", word == "false":
 		p.i++
-		return operand{at: at, t: p.types.Scalar(ir.Bool), c: []uint64{truth(word == "true")}}
+		return &operand{at: at, t: p.types.Scalar(ir.Bool), c: []uint64{truth(word == "true")}}
 	case word == "(":
 		p.i++
 		o := p.inBrackets()
@@ -31,14 +31,14 @@ func (p *parser) primary() operand {
 }
 
 // named reads an expression that begins with a name.
-func (p *parser) named(at int, word string) operand {
+func (p *parser) named(at int, word string) *operand {
 	s := p.lookup(word)
 	switch {
 	case s == nil:
 		return p.predeclared(at, word)
 	case s.kind == valueSymbol:
 		p.i++
-		o := s.operand
+		o := new(*s.operand)
 		o.at = at
 		if o.ref != nil && p.fn == nil {
 			p.fail(at, word, " is no constant")
@@ -71,7 +71,7 @@ func (p *parser) use(v *ir.Var) {
 func (p *parser) dropped() bool { return p.dead+p.unreached > 0 }
 
 // predeclared reads an expression that begins with a name of WGSL's own.
-func (p *parser) predeclared(at int, word string) operand {
+func (p *parser) predeclared(at int, word string) *operand {
 	if f, ok := p.known(word); ok && !f.ptr {
 		if p.i++; !f.whole && p.is("<") {
 			return p.construct(at, p.template(at, f), p.arguments())
@@ -99,7 +99,7 @@ func (p *parser) predeclared(at int, word string) operand {
 }
 
 // arguments reads the arguments of a call.
-func (p *parser) arguments() (list []operand) {
+func (p *parser) arguments() (list []*operand) {
 	p.expect("(")
 	for !p.is(")") {
 		o := p.inBrackets()
@@ -116,7 +116,7 @@ func (p *parser) arguments() (list []operand) {
 }
 
 // values refuses pointers among arguments.
-func (p *parser) values(args []operand) []operand {
+func (p *parser) values(args []*operand) []*operand {
 	for _, o := range args {
 		p.value(o)
 	}
@@ -124,7 +124,7 @@ func (p *parser) values(args []operand) []operand {
 }
 
 // construct makes a value of a type.
-func (p *parser) construct(at int, to typ, args []operand) operand {
+func (p *parser) construct(at int, to typ, args []*operand) *operand {
 	t := to.t
 	if to.ptr || !p.traitsOf(t).constructible {
 		p.fail(at, to.String(), " cannot be a value")
@@ -134,7 +134,7 @@ func (p *parser) construct(at int, to typ, args []operand) operand {
 	if len(args) == 0 {
 		n := p.traitsOf(t).words
 		p.spend(at, n)
-		return operand{at: at, t: t, c: make([]uint64, n)}
+		return &operand{at: at, t: t, c: make([]uint64, n)}
 	}
 	switch t.Kind {
 	case ir.Struct:
@@ -166,18 +166,14 @@ func (p *parser) construct(at int, to typ, args []operand) operand {
 }
 
 // infer makes a value of a type whose elements are those of the arguments.
-func (p *parser) infer(at int, f family, args []operand) operand {
+func (p *parser) infer(at int, f family, args []*operand) *operand {
 	if args = p.values(args); len(args) == 0 && f.kind == ir.Vector {
 		return p.construct(at, typ{t: p.of(f, abstractInt)}, nil)
 	}
 	if len(args) == 0 || f.kind == ir.Atomic {
 		p.fail(at, p.At(at), " needs a type between < and >, or arguments that tell it")
 	}
-	list := make([]*operand, len(args))
-	for i := range args {
-		list[i] = &args[i]
-	}
-	if !p.unify(list...) {
+	if !p.unify(args...) {
 		p.fail(at, "the arguments of ", p.At(at), " have different types")
 	}
 	if f.kind == ir.Array {
@@ -196,7 +192,7 @@ func (p *parser) infer(at int, f family, args []operand) operand {
 }
 
 // assemble makes a vector of scalars and vectors, or a matrix of scalars or of columns.
-func (p *parser) assemble(at int, t *ir.Type, args []operand) operand {
+func (p *parser) assemble(at int, t *ir.Type, args []*operand) *operand {
 	k := leaf(t).Kind
 	n, want, columns := 0, t.Len, true
 	for i, a := range args {
@@ -222,7 +218,7 @@ func (p *parser) assemble(at int, t *ir.Type, args []operand) operand {
 }
 
 // compose makes a composite of its parts, which have the right types.
-func (p *parser) compose(at int, t *ir.Type, args []operand) operand {
+func (p *parser) compose(at int, t *ir.Type, args []*operand) *operand {
 	var c []uint64
 	for i, a := range args {
 		if a.c == nil {
@@ -230,7 +226,7 @@ func (p *parser) compose(at int, t *ir.Type, args []operand) operand {
 		}
 		if c = append(c, a.c...); i == len(args)-1 {
 			p.spend(at, len(c))
-			return operand{at: at, t: t, c: c}
+			return &operand{at: at, t: t, c: c}
 		}
 	}
 	x := &ir.Construct{T: t, Args: make([]ir.Expr, len(args))}
@@ -241,7 +237,7 @@ func (p *parser) compose(at int, t *ir.Type, args []operand) operand {
 }
 
 // changed converts a scalar, a vector or a matrix to a type of its shape.
-func (p *parser) changed(at int, t *ir.Type, o operand) operand {
+func (p *parser) changed(at int, t *ir.Type, o *operand) *operand {
 	from, to := leaf(o.t).Kind, leaf(t).Kind
 	if o.t.Kind == ir.Matrix && o.t != t && !convertible(o.t, t) {
 		p.fail(at, typeName(t), " cannot be made of ", typeName(o.t))
@@ -259,7 +255,7 @@ func (p *parser) changed(at int, t *ir.Type, o operand) operand {
 	for i, v := range o.c {
 		c[i] = p.changedScalar(at, v, from, to)
 	}
-	return operand{at: at, t: t, c: c}
+	return &operand{at: at, t: t, c: c}
 }
 
 // changedScalar converts a constant as a constructor does.
@@ -284,7 +280,7 @@ func (p *parser) changedScalar(at int, v uint64, from, to ir.Kind) uint64 {
 }
 
 // bitcast reads the type and the argument of a bitcast.
-func (p *parser) bitcast(at int) operand {
+func (p *parser) bitcast(at int) *operand {
 	p.expect("<")
 	typeAt := p.i
 	t := p.valueType()
@@ -295,8 +291,8 @@ func (p *parser) bitcast(at int) operand {
 		p.fail(at, "bitcast needs one argument")
 	}
 	o := args[0]
-	if o.c != nil && o.t.Scalar().Kind == abstractInt && p.fits(o, ir.U32) && !p.fits(o, ir.I32) {
-		o = p.convert(o, p.withKind(o.t, ir.U32))
+	if leaf(o.t).Kind == abstractInt && isInt(t.Scalar().Kind) && convertible(o.t, t) {
+		return p.convert(o, t)
 	}
 	o = p.concrete(o)
 	for k, u := range []*ir.Type{t, o.t} {
@@ -312,20 +308,10 @@ func (p *parser) bitcast(at int) operand {
 	}
 	if o.c != nil {
 		if c, ok := recastBits(p.lower(o).(*ir.Const).Words, t.Scalar().Kind); ok {
-			return operand{at: at, t: t, c: c}
+			return &operand{at: at, t: t, c: c}
 		}
 	}
 	return p.result(at, t, &ir.Bitcast{T: t, X: p.lower(o)}, o)
-}
-
-// fits reports whether constants without a type are in the range of one.
-func (p *parser) fits(o operand, k ir.Kind) bool {
-	for _, v := range o.c {
-		if _, ok := represent(v, abstractInt, k); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // recastBits reads bits as numbers of a kind, and reports whether all are finite.

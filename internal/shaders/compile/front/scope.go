@@ -23,7 +23,7 @@ const (
 // symbol is what a name stands for.
 type symbol struct {
 	kind symbolKind
-	operand
+	*operand
 	typ typ
 	fn  *function
 }
@@ -257,7 +257,7 @@ func (p *parser) declaration(d *decl) *symbol {
 }
 
 // constant reads a constant behind its name.
-func (p *parser) constant(name string) operand {
+func (p *parser) constant(name string) *operand {
 	var want *ir.Type
 	if p.accept(":") {
 		want = p.valueType()
@@ -270,11 +270,11 @@ func (p *parser) constant(name string) operand {
 	if o.c == nil {
 		p.fail(o.at, "the value of ", name, " is no constant")
 	}
-	return operand{at: o.at, t: o.t, c: o.c}
+	return &operand{at: o.at, t: o.t, c: o.c}
 }
 
 // override reads a constant of a pipeline, which has its default value.
-func (p *parser) override(d *decl, name string) operand {
+func (p *parser) override(d *decl, name string) *operand {
 	if !slices.ContainsFunc(p.Tokens[d.name:d.end], func(t wgsl.Token) bool { return p.Text[t.Pos:t.End] == "=" }) {
 		p.fail(d.name, "the override ", name, " has no value")
 	}
@@ -350,5 +350,5 @@ func (p *parser) moduleVar(d *decl, name string) *symbol {
 		p.fail(d.name, name, " is too large: it has ", strconv.Itoa(p.traitsOf(v.Type).words), " words")
 	}
 	d.group = a.group
-	return &symbol{operand: operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}}
+	return &symbol{operand: &operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}}
 }

@@ -24,7 +24,6 @@ type loop struct {
 // block reads statements in braces, in a scope of their own, and returns them.
 func (p *parser) block() (list []ir.Stmt, end flow) {
 	p.enter()
-	defer p.leave()
 	p.push()
 	p.attributes(blockAttributes)
 	last := p.matching("{")
@@ -32,6 +31,7 @@ func (p *parser) block() (list []ir.Stmt, end flow) {
 	list, end = p.collect(func() flow { return p.statements(last) })
 	p.expect("}")
 	p.pop()
+	p.leave()
 	return list, end
 }
 
@@ -57,7 +57,6 @@ func (p *parser) statements(last int) flow {
 	all, outer := flowNext, p.out
 	var dropped []ir.Stmt
 	for p.i < last {
-		p.careful = p.fn.ir.Barrier && p.callsBarrier()
 		end := p.statement()
 		if all&flowNext != 0 {
 			all = all&^flowNext | end
@@ -74,17 +73,27 @@ func (p *parser) statements(last int) flow {
 	return all
 }
 
-// callsBarrier reports whether a barrier comes before the end of the statement, or the block in it.
-func (p *parser) callsBarrier() bool {
+// ordered reports whether loads and calls become lets up to the end of the statement, or the block in it: a barrier may come between
+// them and their use, or a function that gets a pointer to an element may be one of several.
+func (p *parser) ordered() bool {
+	calls, pointer, element := 0, false, false
 	for i := p.i; i < p.fn.decl.end && p.Char(i) != '{'; i++ {
-		switch {
-		case p.isCall(i):
-			d := p.module[p.At(i)]
-			if d == nil && isBarrier(p.At(i)) || d != nil && d.sym.fn != nil && d.sym.fn.ir.Barrier {
-				return true
-			}
-		case p.Char(i) == ';' && !p.is("for"):
+		switch c := p.Char(i); {
+		case c == '&':
+			pointer = pointer || p.Char(i-1) == '(' || p.Char(i-1) == ','
+		case c == '[':
+			element = element || pointer
+		case c == ';' && !p.is("for"):
 			return false
+		case p.isCall(i):
+			if d := p.module[p.At(i)]; d == nil && isBarrier(p.At(i)) || d != nil && d.sym.fn != nil && d.sym.fn.ir.Barrier {
+				return true
+			} else if d != nil && d.sym.fn != nil {
+				calls++
+			}
+		}
+		if element && calls > 1 {
+			return true
 		}
 	}
 	return false
@@ -96,6 +105,7 @@ func (p *parser) statement() flow {
 	if p.is("@") {
 		p.attributes(blockAttributes)
 	}
+	p.careful = p.ordered()
 	switch p.At(p.i) {
 	case ";":
 		p.i++
@@ -173,9 +183,8 @@ func (p *parser) jump() flow {
 func (p *parser) simple() {
 	switch p.At(p.i) {
 	case "const":
-		p.i += 2
-		at := p.i - 1
-		p.i = at
+		p.i++
+		at := p.i
 		word := p.declared()
 		o := p.constant(word)
 		p.define(at, word, &symbol{operand: o})
@@ -205,7 +214,7 @@ func (p *parser) letStatement() {
 		if got := (typ{o.t, true, writable(o.ref), o.ref.Var.Space}); want != nil && got != *want {
 			p.fail(o.at, "a value of type ", got.String(), " where ", want.String(), " is needed")
 		}
-		p.define(at, word, &symbol{operand: operand{t: o.t, ref: p.pin(o.ref), ptr: true}})
+		p.define(at, word, &symbol{operand: &operand{t: o.t, ref: p.pin(o.ref), ptr: true}})
 		return
 	}
 	if o = p.value(o); want != nil {
@@ -218,7 +227,7 @@ func (p *parser) letStatement() {
 	if _, ok := x.(*ir.Const); !ok || isComposite(x.Type()) { // a small constant needs no let
 		x = p.let(word, x)
 	}
-	p.define(at, word, &symbol{operand: operand{t: x.Type(), x: x}})
+	p.define(at, word, &symbol{operand: &operand{t: x.Type(), x: x}})
 }
 
 // varStatement reads what follows var.
@@ -251,7 +260,7 @@ func (p *parser) varStatement() {
 	}
 	p.checkStored(typeAt, ir.Function, v.Type, true)
 	p.checkSize(typeAt, v.Type)
-	p.define(at, v.Name, &symbol{operand: operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}})
+	p.define(at, v.Name, &symbol{operand: &operand{t: v.Type, ref: &ir.Ref{Var: v, T: v.Type}}})
 }
 
 // assign reads an assignment or a call.
@@ -288,7 +297,7 @@ func (p *parser) assign() {
 	switch op {
 	case "=":
 		if o.lanes == nil {
-			p.emit(&ir.Store{Ref: o.ref, X: p.assigned(o)})
+			p.emit(&ir.Store{Ref: o.ref, X: p.lower(p.convert(p.expression(), o.t))})
 			return
 		}
 		p.storeLanes(at, o)
@@ -296,7 +305,7 @@ func (p *parser) assign() {
 		if o.lanes != nil || o.t.Kind != ir.I32 && o.t.Kind != ir.U32 {
 			p.fail(at, op, " behind ", typeName(o.t))
 		}
-		one := operand{at: at, t: o.t, c: []uint64{1}}
+		one := &operand{at: at, t: o.t, c: []uint64{1}}
 		o.ref = p.pin(o.ref)
 		x := p.binary(at, map[string]ir.Op{"++": ir.Add, "--": ir.Sub}[op], p.value(o), one)
 		p.emit(&ir.Store{Ref: o.ref, X: p.lower(x)})
@@ -305,16 +314,8 @@ func (p *parser) assign() {
 	}
 }
 
-// assigned reads the value that is assigned to a reference.
-func (p *parser) assigned(o operand) ir.Expr {
-	if p.careful {
-		o.ref = p.pin(o.ref)
-	}
-	return p.lower(p.convert(p.expression(), o.t))
-}
-
 // storeLanes reads the value that is assigned to several components of a vector.
-func (p *parser) storeLanes(at int, o operand) {
+func (p *parser) storeLanes(at int, o *operand) {
 	ref := p.pin(o.ref)
 	seen := 0
 	for _, lane := range o.lanes {
@@ -331,7 +332,7 @@ func (p *parser) storeLanes(at int, o operand) {
 }
 
 // compound reads the right side of an assignment that applies an operator.
-func (p *parser) compound(at int, o operand, text string) {
+func (p *parser) compound(at int, o *operand, text string) {
 	if o.lanes != nil {
 		p.fail(at, "a compound assignment to several components")
 	}
@@ -347,7 +348,7 @@ func (p *parser) compound(at int, o operand, text string) {
 }
 
 // ignore makes a statement of a call.
-func (p *parser) ignore(at int, o operand) {
+func (p *parser) ignore(at int, o *operand) {
 	switch o.call {
 	case noCall:
 		p.unexpected("expected an assignment or a call")

@@ -3,6 +3,7 @@
 package front
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -159,7 +160,7 @@ func (p *parser) assignment() string {
 }
 
 // number reads a literal.
-func (p *parser) number() operand {
+func (p *parser) number() *operand {
 	at := p.i
 	text := p.At(at)
 	if p.Char(at) == '.' {
@@ -194,16 +195,16 @@ func (p *parser) number() operand {
 	case 'u':
 		k, most = ir.U32, math.MaxUint32
 	}
-	if ne, ok := err.(*strconv.NumError); ok && ne.Err == strconv.ErrSyntax {
+	if errors.Is(err, strconv.ErrSyntax) {
 		p.fail(at, text, " is no number")
 	}
 	if err != nil || v > most {
 		p.fail(at, text, " is out of range")
 	}
-	return operand{at: at, t: p.types.Scalar(k), c: []uint64{v}}
+	return &operand{at: at, t: p.types.Scalar(k), c: []uint64{v}}
 }
 
-func (p *parser) float(at int, text, digits string, hex bool, suffix byte) operand {
+func (p *parser) float(at int, text, digits string, hex bool, suffix byte) *operand {
 	if hex && !strings.ContainsAny(digits, "pP") {
 		digits += "p0"
 	}
@@ -212,13 +213,13 @@ func (p *parser) float(at int, text, digits string, hex bool, suffix byte) opera
 		bits, k = 32, ir.F32
 	}
 	v, err := strconv.ParseFloat(digits, bits)
-	if ne, ok := err.(*strconv.NumError); ok && ne.Err == strconv.ErrSyntax {
+	if errors.Is(err, strconv.ErrSyntax) {
 		p.fail(at, text, " is no number")
 	}
 	if err != nil {
 		p.fail(at, text, " is out of range")
 	}
-	return operand{at: at, t: p.types.Scalar(k), c: []uint64{math.Float64bits(v)}}
+	return &operand{at: at, t: p.types.Scalar(k), c: []uint64{math.Float64bits(v)}}
 }
 
 // isNumber reports whether a literal comes next.

@@ -29,14 +29,6 @@ func leaf(t *ir.Type) *ir.Type {
 	return t
 }
 
-// shape is a vector or a scalar, of 0 components, of a kind.
-func (p *parser) shape(n int, k ir.Kind) *ir.Type {
-	if n == 0 {
-		return p.types.Scalar(k)
-	}
-	return p.types.Vector(n, k)
-}
-
 // matrix is one of f32 or of abstract numbers.
 func (p *parser) matrix(cols, rows int, k ir.Kind) *ir.Type {
 	if k != abstractFloat {
@@ -272,8 +264,6 @@ func (p *parser) valueType() *ir.Type {
 
 // typ reads a type.
 func (p *parser) typ() typ {
-	p.enter()
-	defer p.leave()
 	at := p.i
 	name := p.At(at)
 	if s := p.lookup(name); s != nil {
@@ -299,7 +289,10 @@ func (p *parser) typ() typ {
 	if !p.is("<") {
 		p.fail(at, name, " needs a type between < and >")
 	}
-	return p.template(at, f)
+	p.enter()
+	t := p.template(at, f)
+	p.leave()
+	return t
 }
 
 // template reads the arguments of a type that takes some.

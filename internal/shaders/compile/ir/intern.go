@@ -19,8 +19,9 @@ func (s *Types) intern(t Type) *Type {
 	if s.made == nil {
 		s.made = map[typeKey]*Type{}
 	}
-	s.made[k] = &t
-	return &t
+	made := t // on the heap, which what is found need not be
+	s.made[k] = &made
+	return &made
 }
 
 // Scalar returns Bool, I32, U32 or F32.
