@@ -17,6 +17,9 @@ import (
 
 func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu", "-test.run=^Test") }
 
+// TestSIMD runs the conformance suite of the driver that needs no WebGPU.
+func TestSIMD(t *testing.T) { chrome.RunPackage(t, "./gpu/simd", "-test.run=^Test") }
+
 // TestKernel leaves out the fuzzing, for which a page has no files.
 func TestKernel(t *testing.T) {
 	chrome.Build(t, "./buffer/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})

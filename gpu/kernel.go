@@ -21,6 +21,10 @@ type KernelDesc struct {
 	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
 	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
+	// Native is as Reference, but for the driver "simd", natively, and faster there than Source; it may be nil.
+	Native func(groups [3]uint32, params []byte, storage [][]byte)
+	// Exact promises that no index of the text is ever out of range. A driver need not check them then.
+	Exact bool
 	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
 	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
 	// To watch takes a storage binding more: a kernel that has all the device's and loops is [ErrCompile] there.
@@ -145,8 +149,8 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused, Exact: desc.Exact,
-		Native: desc.Native, Reference: desc.Reference,
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused,
+		Exact: desc.Exact, Native: desc.Native, Reference: desc.Reference,
 	}
 	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
 	start := now()

@@ -23,9 +23,19 @@ func handled(t *testing.T, m *dense) (b *gpu.Buffer, offset int) {
 	return b, offset
 }
 
+// onPlatforms runs a test on the devices that are objects of a platform, as those that compute on the CPU are not.
+func onPlatforms(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		if dev.Info().Driver != "simd" {
+			test(t, dev)
+		}
+	})
+}
+
 // TestHandle finds a result of the device, the caller's memory, and a view of either in the buffers that Handle returns.
 func TestHandle(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onPlatforms(t, func(t *testing.T, dev *gpu.Device) {
 		values := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 		a := must[*dense](t)(matrix.New[float32](dev, 3, 4, matrix.Options{Stride: 5}))
 		defer a.Close()
@@ -60,7 +70,7 @@ func TestHandle(t *testing.T) {
 
 // TestHandleMoves wants nothing to move for the buffer of a result, and the caller's memory once for each change of it.
 func TestHandleMoves(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onPlatforms(t, func(t *testing.T, dev *gpu.Device) {
 		data := []float32{1, 2, 3, 4}
 		m := must[*dense](t)(matrix.Wrap(dev, 2, 2, data))
 		defer m.Close()
@@ -110,7 +120,7 @@ func TestHandleErrors(t *testing.T) {
 			return nil
 		}))
 		if dev.Handle() == nil {
-			refused("driver cpu", m, background, gpu.ErrUnsupported)
+			refused("a device that is no object", m, background, gpu.ErrUnsupported)
 		}
 		same(t, "after errors", must[[]float32](t)(m.Read(background)), []float32{1, 2})
 		check(t, m.Close())

@@ -217,7 +217,7 @@ func TestReleaseAfterDevice(t *testing.T) {
 
 // TestDestroy lets the last sharer of a GPU buffer destroy it. What was queued before still sees it.
 func TestDestroy(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onPlatforms(t, func(t *testing.T, dev *gpu.Device) {
 		h, _ := foreignBuffer(t, dev, 12)
 		b := must[*gpu.Buffer](t)(dev.ImportBuffer(h))
 		t.Cleanup(func() { check(t, b.Close()) })

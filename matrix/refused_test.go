@@ -12,7 +12,7 @@ import (
 // TestRefusedBatch has a buffer of somebody else's destroyed under work that is queued. Whoever has work in the same batch is told, and
 // nobody else; no matrix shows what another left in memory that is used again.
 func TestRefusedBatch(t *testing.T) {
-	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+	onPlatforms(t, func(t *testing.T, dev *gpu.Device) {
 		handle, destroy := foreignBuffer(t, dev, 64)
 		before := owned(t, dev, 2, 2, 1, 2, 3, 4)
 		gone := must[*dense](t)(matrix.New[float32](dev, 4, 4))

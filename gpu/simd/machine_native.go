@@ -168,8 +168,10 @@ func (m *machine) close(lent bool, keep [][]byte) {
 	slices.SortFunc(keep, func(a, b []byte) int { return cmp.Compare(m.address(a), m.address(b)) })
 	from := uint32(0)
 	for _, k := range keep {
-		discard(m.mem[from:m.address(k)])
-		from = m.address(k) + uint32(len(k))
+		if at := m.address(k); at >= from { // and not the same once more
+			discard(m.mem[from:at])
+			from = at + uint32(len(k))
+		}
 	}
 	discard(m.mem[from:m.free.end])
 }

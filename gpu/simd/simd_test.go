@@ -295,6 +295,9 @@ func TestHandles(t *testing.T) {
 	if known != 7 || n != size || err != nil {
 		t.Fatalf("imported as %d, %d bytes, %v", known, n, err)
 	}
+	if known, _, err = d.ImportBuffer(8, handles[0]); known != 8 || err != nil {
+		t.Fatalf("imported as %d, %v", known, err)
+	}
 	d.FreeBuffer(2)
 	b := make([]byte, 1)
 	must(t, d.Read(t.Context(), driver.Transfer{Buffer: 7, Host: driver.HostBytes(b), Width: 1, Count: 1}))

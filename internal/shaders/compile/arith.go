@@ -93,7 +93,22 @@ func (g *function) compare(op ir.Op, k ir.Kind, x, y *node) *node {
 	if x.typ == wasm.V128 {
 		t = wasm.V128
 	}
+	if op == ir.Gt && k == ir.U32 && isAll(y, 0x7f800000) && (x.op == wasm.V128And || x.op == wasm.I32And) && isAll(x.args[1], 0x7fffffff) {
+		v := g.bitcast(x.args[0], map[wasm.ValType]wasm.ValType{wasm.I32: wasm.F32, wasm.V128: wasm.V128}[t])
+		return g.compare(ir.Ne, ir.F32, v, v) // a test for NaN that compilers for GPUs cannot remove
+	}
 	return g.opTo(arithmetic[op].of(k, t == wasm.V128), t, x, y)
+}
+
+// isAll reports whether a node is a constant, or one in all lanes.
+func isAll(n *node, v uint32) bool {
+	switch n.op {
+	case wasm.I32Const:
+		return n.imm == v
+	case wasm.V128Const:
+		return n.word(0) == v && n.word(1) == v && n.word(2) == v && n.word(3) == v
+	}
+	return false
 }
 
 // shift shifts all components by the same, or each by its own.

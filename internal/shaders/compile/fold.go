@@ -64,9 +64,23 @@ var inverse = map[wasm.Op]wasm.Op{
 func (g *function) foldConst(n, x *node, c uint32) *node {
 	power := bits.OnesCount32(c) == 1
 	switch n.op {
-	case wasm.I32Add, wasm.I32Sub, wasm.I32Or, wasm.I32Xor, wasm.I32Shl, wasm.I32ShrS, wasm.I32ShrU:
+	case wasm.I32Add, wasm.I32Sub, wasm.I32Or, wasm.I32Xor, wasm.I32ShrS:
 		if c == 0 {
 			return x
+		}
+	case wasm.I32Shl:
+		if c == 0 {
+			return x
+		}
+		if x.op == wasm.I32And && x.args[1].isInt() && x.args[1].imm<<(c&31) == math.MaxUint32<<(c&31) {
+			return g.op2(wasm.I32Shl, x.args[0], g.i32(c)) // the bits that are masked are shifted out
+		}
+	case wasm.I32ShrU:
+		if c == 0 {
+			return x
+		}
+		if x.op == wasm.I32Shl && x.args[1].isInt() && x.args[1].imm&31 == c&31 {
+			return g.and(x.args[0], g.i32(math.MaxUint32>>(c&31)))
 		}
 	case wasm.I32And:
 		if c == math.MaxUint32 || c&(c+1) == 0 && bound(x) <= c {

@@ -3,6 +3,9 @@
 package compile
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
@@ -184,22 +187,12 @@ const maxOffset = 1 << 28
 // add only what changes in them.
 func (g *function) address(p *place, i *node, stride uint32) *node {
 	var terms []*node
-	var split func(n *node, depth int)
-	split = func(n *node, depth int) {
-		switch {
-		case n.op != wasm.I32Add || depth == 8:
-			terms = append(terms, n)
-		case n.args[1].isInt() && n.args[1].imm < 1<<20:
-			p.offset += n.args[1].imm * stride
-			split(n.args[0], depth+1)
-		case n.args[0].loop != n.args[1].loop || n.args[0].op == wasm.I32Add || n.args[1].op == wasm.I32Add:
-			split(n.args[0], depth+1)
-			split(n.args[1], depth+1)
-		default:
-			terms = append(terms, n)
-		}
+	constant := g.split(i, stride, 0, &terms)
+	if constant*stride < maxOffset {
+		p.offset += constant * stride
+	} else if constant != 0 {
+		terms = append(terms, g.i32(constant))
 	}
-	split(i, 0)
 	at := p.addr
 	for depth := 0; len(terms) > 0; depth++ {
 		var sum *node
@@ -220,6 +213,46 @@ func (g *function) address(p *place, i *node, stride uint32) *node {
 		terms = rest
 	}
 	return at
+}
+
+// split lists the terms of a sum, and returns that which is constant. It is to be multiplied by stride: bits that are lost in that do
+// not matter.
+func (g *function) split(n *node, stride uint32, depth int, terms *[]*node) uint32 {
+	x, y := n.args[0], n.args[1]
+	switch {
+	case depth == 8 || y == nil:
+	case n.op == wasm.I32And && y.isInt() && (math.MaxUint32^y.imm)*stride == 0 && (y.imm+1)&y.imm == 0:
+		return g.split(x, stride, depth+1, terms) // what is masked is lost
+	case n.op == wasm.I32ShrU && y.isInt() && x.op == wasm.I32Add && y.imm < 16 && stride&(1<<y.imm-1) == 0:
+		for k := range 2 {
+			if a, b := x.args[k], x.args[1-k]; zeros(a) >= y.imm { // (4a + b) / 4 is a + b / 4
+				return g.split(g.op2(wasm.I32ShrU, a, y), stride, depth+1, terms) + g.split(g.op2(wasm.I32ShrU, b, y), stride, depth+1, terms)
+			}
+		}
+	case n.op != wasm.I32Add:
+	case y.isInt() && y.imm < 1<<20:
+		return y.imm + g.split(x, stride, depth+1, terms)
+	case x.loop != y.loop || x.op == wasm.I32Add || y.op == wasm.I32Add:
+		return g.split(x, stride, depth+1, terms) + g.split(y, stride, depth+1, terms)
+	}
+	if n.isInt() && n.imm < 1<<20 {
+		return n.imm
+	}
+	*terms = append(*terms, n)
+	return 0
+}
+
+// zeros returns how many of the low bits of an integer are known to be 0.
+func zeros(n *node) uint32 {
+	switch y := n.args[1]; {
+	case n.isInt():
+		return uint32(bits.TrailingZeros32(n.imm))
+	case n.op == wasm.I32Add:
+		return min(zeros(n.args[0]), zeros(y))
+	case n.op == wasm.I32Shl && y.isInt():
+		return y.imm & 31
+	}
+	return 0
 }
 
 // load reads the cells of a place.

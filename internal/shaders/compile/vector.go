@@ -17,14 +17,14 @@ func (g *function) splat(x *node) *node {
 	case wasm.F32x4ExtractLane, wasm.I32x4ExtractLane:
 		v := x.args[0]
 		if v.op == wasm.V128Load && g.fresh(v) {
-			return g.loadSplat(v, x.typ, v.imm+4*x.imm)
+			return g.loadSplat(v, x.typ, x.imm)
 		}
 		if !g.gen.o.Wazero {
 			return g.shuffle(v, v, [4]uint8{uint8(x.imm), uint8(x.imm), uint8(x.imm), uint8(x.imm)})
 		}
 	case wasm.F32Load, wasm.I32Load:
 		if g.fresh(x) && !g.gen.o.Wazero {
-			return g.loadSplat(x, x.typ, x.imm)
+			return g.loadSplat(x, x.typ, 0)
 		}
 	}
 	if x.typ == wasm.F32 {
@@ -37,19 +37,23 @@ func (g *function) splat(x *node) *node {
 func (g *function) fresh(n *node) bool { return n.epoch == g.epochs[n.class] }
 
 // loadSplat loads a word of what another load reads into all lanes.
-func (g *function) loadSplat(of *node, t wasm.ValType, offset uint32) *node {
-	n := node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: offset, class: of.class, epoch: of.epoch}
-	if g.gen.o.Wazero { // which makes better code of two instructions
-		n.op, n.typ = loadOp(t), t
-	}
-	made := g.intern(n, of.class != 0)
+func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
+	n := node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
 	if !g.gen.o.Wazero {
-		return made
+		return g.intern(n, of.class != 0)
 	}
+	// Wazero makes better code of two instructions, and checks only the first of several addresses if that is the highest one.
+	n.op, n.typ = loadOp(t), t
+	op := wasm.I32x4Splat
 	if t == wasm.F32 {
-		return g.opTo(wasm.F32x4Splat, wasm.V128, made)
+		op = wasm.F32x4Splat
 	}
-	return g.opTo(wasm.I32x4Splat, wasm.V128, made)
+	var made [4]*node
+	for l := uint32(4); l > 0; l-- {
+		n.imm = of.imm + 4*(l-1)
+		made[l-1] = g.opTo(op, wasm.V128, g.intern(n, of.class != 0))
+	}
+	return made[lane]
 }
 
 func loadOp(t wasm.ValType) wasm.Op {
