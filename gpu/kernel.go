@@ -21,10 +21,6 @@ type KernelDesc struct {
 	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
 	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
-	// Native is as Reference, but for the driver "simd", natively, and faster there than Source; it may be nil.
-	Native func(groups [3]uint32, params []byte, storage [][]byte)
-	// Exact promises that no index of the text is ever out of range. A driver need not check them then.
-	Exact bool
 	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
 	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
 	// To watch takes a storage binding more: a kernel that has all the device's and loops is [ErrCompile] there.
