@@ -343,8 +343,8 @@ func (d *Device) take(l *driver.CommandList) (*work, error) {
 func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 	short := false
 	err := d.run(ctx, "Read", func() (func(), error) {
-		foreign, ok := t.Host.Foreign.(copier)
-		if t.Host.Foreign != nil && !ok {
+		foreign := copierOf(t.Host.Foreign)
+		if t.Host.Foreign != nil && foreign == nil {
 			return nil, d.fail("Read", fault.ErrUnsupported, "the driver reads into Go memory only")
 		}
 		if err := d.CheckRead(t); err != nil || t.Span() == 0 {
@@ -355,7 +355,7 @@ func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 			for i := range t.Count {
 				at := t.HostOffset + i*t.Pitch
 				row := src[i*t.Pitch:][:t.Width]
-				if ok {
+				if foreign != nil {
 					short = foreign.Store(t.Host.Offset+at, row) < len(row) || short
 				} else {
 					copy(t.Host.Mem()[at:], row)

@@ -227,7 +227,7 @@ func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), 
 
 func nothing() {}
 
-// copier is foreign memory that copies itself: a typed array of a page that has no other device. It says how many bytes it copied.
+// copier is foreign memory that copies itself: a typed array of a page. It says how many bytes it copied.
 type copier interface {
 	Load(at int, into []byte) int
 	Store(at int, from []byte) int
@@ -246,7 +246,7 @@ func (d *Device) stageable(l *driver.CommandList) error {
 	}
 	size := uint64(0)
 	for _, h := range l.Data {
-		if _, copies := h.Foreign.(copier); h.Foreign != nil && !copies {
+		if h.Foreign != nil && copierOf(h.Foreign) == nil {
 			return d.fail("Submit", fault.ErrUnsupported, "the driver writes from Go memory only")
 		}
 		if h.Valid() { // Objects refuses others
@@ -303,7 +303,7 @@ var epoch = time.Now()
 // stage copies host data, with zeros up to a multiple of 4.
 func (d *Device) stage(h driver.Host) ([]byte, error) {
 	data := slices.Clone(h.Mem())
-	if m, ok := h.Foreign.(copier); ok {
+	if m := copierOf(h.Foreign); m != nil {
 		data = make([]byte, h.Size)
 		if m.Load(h.Offset, data) < len(data) {
 			return nil, d.shortened("Submit")
