@@ -132,7 +132,7 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 	$(js) go build $(page) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
 	$(js) go build $(page-simd) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-simd.wasm ./wasm/sublet
 	$(js) go build $(page-both) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
-	$(js) go build -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
+	$(js) go build $(page-both) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
 	@for program in pipelines sublet-simd sublet sublet-cruncher; do \
 		go run ./native/wasmtrim web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
 		size=$$(gzip -9 -c web/dist/$$program.wasm | wc -c); echo "web/dist/$$program.wasm: $$size bytes gzipped"; \

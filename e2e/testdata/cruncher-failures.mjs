@@ -2,9 +2,9 @@
 
 // Tests of mistakes with crunchers, and of calls that are given up.
 
-import {CruncherArray, SubletError, init} from '/dist/index.mjs';
+import {CruncherArray, SubletError} from '/dist/index.mjs';
 import {ADD3, THREE, TWO, told} from './cruncher-testing.mjs';
-import {check, fails, same, throws, withGpu} from './testing.mjs';
+import {check, fails, same, throws, webgpu, withGpu} from './testing.mjs';
 
 export const tests = {
   errors: withGpu(async (gpu) => {
@@ -64,7 +64,7 @@ fn bad(i: u32) {
     await cr.compute(1, 'good', range, arr);
     check(arr.data.every((x) => x === 3), 'a good call after all the bad ones');
 
-    const other = await init();
+    const other = await webgpu();
     const crOther = await other.cruncher(ADD3), foreign = crOther.array('arr', 1000, {dtype: 'uint32'});
     await refused('ErrForeign', 'an array of another Gpu', 1, 'good', range, foreign);
     other.close();

@@ -85,8 +85,13 @@ export async function withoutWebGPU(run) {
   }
 }
 
-async function on(driver, run) {
-  const gpu = await init();
+/** A device of WebGPU: SwiftShader, which is not what a page gets by itself. */
+export const webgpu = (options) => init({device: 'webgpu', ...options});
+
+const drivers = {webgpu: 'browser', simd: 'simd'};
+
+async function on(device, run) {
+  const gpu = await init({device}), driver = drivers[device];
   try {
     check(gpu.info.driver === driver, `driver ${gpu.info.driver}, want ${driver}`);
     await run(gpu);
@@ -95,13 +100,13 @@ async function on(driver, run) {
   }
 }
 
-/** A test with a device of its own. */
-export const withGpu = (run) => () => on('browser', run);
+/** A test with a device of its own of WebGPU. */
+export const withGpu = (run) => () => on('webgpu', run);
 
-/** A test on a device of its own, and again on the program for pages without WebGPU. */
+/** A test with a device of its own of WebGPU, and again with one that computes on the CPU. */
 export const onBoth = (run) => async () => {
-  await on('browser', run);
-  await withoutWebGPU(() => on('cpu', run));
+  await on('webgpu', run);
+  await on('simd', run);
 };
 
 /** Runs while programs are started that die in an import of theirs as soon as they are to. */
