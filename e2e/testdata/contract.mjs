@@ -210,7 +210,7 @@ export const tests = {
       await called(gpu, calls, ['b', 'a'], 'reset');
       check(moved.size === 0 && moved.mode === 'owned', `reset, ${kind}`);
     }
-    const other = await webgpu();
+    const other = await init();
     await throws('ErrForeign', 'another device', () => gpu.zeros(1, 1).take(other.zeros(1, 1)));
     other.close();
   }),

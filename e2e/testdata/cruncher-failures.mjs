@@ -2,12 +2,12 @@
 
 // Tests of mistakes with crunchers, and of calls that are given up.
 
-import {CruncherArray, SubletError} from '/dist/index.mjs';
+import {CruncherArray, SubletError, init} from '/dist/index.mjs';
 import {ADD3, THREE, TWO, told} from './cruncher-testing.mjs';
-import {check, fails, same, throws, webgpu, withGpu} from './testing.mjs';
+import {check, fails, onBoth, same, throws} from './testing.mjs';
 
 export const tests = {
-  errors: withGpu(async (gpu) => {
+  errors: onBoth(async (gpu) => {
     await fails('ErrKernel', 'no kernel', () => gpu.cruncher('let x = 1;'));
     await fails('ErrKernel', 'an empty source', () => gpu.cruncher(''));
     await fails('ErrKernel', 'a comment that does not end', () => gpu.cruncher('/* fn f(i: u32) {}'));
@@ -64,7 +64,7 @@ fn bad(i: u32) {
     await cr.compute(1, 'good', range, arr);
     check(arr.data.every((x) => x === 3), 'a good call after all the bad ones');
 
-    const other = await webgpu();
+    const other = await init();
     const crOther = await other.cruncher(ADD3), foreign = crOther.array('arr', 1000, {dtype: 'uint32'});
     await refused('ErrForeign', 'an array of another Gpu', 1, 'good', range, foreign);
     other.close();
@@ -72,7 +72,7 @@ fn bad(i: u32) {
     await fails('ErrClosed', 'a closed Gpu', () => other.cruncher(ADD3));
   }),
 
-  cancel: withGpu(async (gpu) => {
+  cancel: onBoth(async (gpu) => {
     const cr = await gpu.cruncher('fn slow(i: u32) { var x = a[i]; for (var k = 0u; k < turns; k++) { x = x * 1664525u + 1013904223u; } a[i] = x; }', {devices: TWO});
     const a = cr.array('a', 4096, {dtype: 'uint32'}), range = {global: 4096, local: 64};
     await cr.compute(1, 'slow', range, a, cr.scalar('turns', 1, 'uint32'));
@@ -104,7 +104,7 @@ fn bad(i: u32) {
     await fails('ErrAborted', 'a cruncher that is being opened', () => opening);
   }),
 
-  anything: withGpu(async (gpu) => {
+  anything: onBoth(async (gpu) => {
     // Every method and setter with whatever may be passed: only errors of ours, and the program lives on.
     const wgsl = 'fn f(i: u32) { a[i] = a[i] + 1u; }', cr = await gpu.cruncher(wgsl, {devices: TWO});
     const fresh = () => cr.array('a', 64, {dtype: 'uint32'});

@@ -103,11 +103,11 @@ async function on(device, run) {
 /** A test with a device of its own of WebGPU. */
 export const withGpu = (run) => () => on('webgpu', run);
 
-/** A test with a device of its own of WebGPU, and again with one that computes on the CPU. */
-export const onBoth = (run) => async () => {
-  await on('webgpu', run);
+/** A test with a device of its own of WebGPU, and again with one that computes on the CPU: only with that where it is called for "simd". */
+export const onBoth = (run) => Object.assign(async (device = 'both') => {
+  if (device !== 'simd') await on('webgpu', run);
   await on('simd', run);
-};
+}, {both: true});
 
 /** Runs while programs are started that die in an import of theirs as soon as they are to. */
 export async function mortally(name, run) {
@@ -128,11 +128,9 @@ export async function mortally(name, run) {
   }
 }
 
-const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-
 /** @param {GPUDevice} device @param {Float32Array} values */
 export function gpuBuffer(device, values) {
-  const buffer = device.createBuffer({size: values.byteLength, usage});
+  const buffer = device.createBuffer({size: values.byteLength, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST});
   device.queue.writeBuffer(buffer, 0, values);
   return buffer;
 }

@@ -135,19 +135,8 @@ func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceDat
 
 func (*machine) close(bool, [][]byte) {}
 
-// instance is a module on Go's memory.
-type instance struct{ run js.Value }
-
-func (*machine) instantiate(t *translation) (in *instance, err error) {
-	defer thrown(&err)
+// exports instantiates a module on Go's memory.
+func (*machine) exports(t *translation) js.Value {
 	imports := map[string]any{"env": map[string]any{"memory": heap()}}
-	return &instance{js.Global().Get("WebAssembly").Get("Instance").New(t.module, imports).Get("exports").Get("run")}, nil
+	return js.Global().Get("WebAssembly").Get("Instance").New(t.module, imports).Get("exports")
 }
-
-// call runs workgroups of a dispatch. The error is that of a module that trapped.
-func (i *instance) call(args, scratch, from, to uint32) (result uint32, err error) {
-	defer thrown(&err)
-	return uint32(i.run.Invoke(args, scratch, from, to).Int()), nil
-}
-
-func (*instance) close() {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {SubletError, failure, show} from './errors.mjs';
+import {Kernels} from './kernels.mjs';
 
 /**
  * A running Go program.
@@ -160,6 +161,7 @@ export async function load(program, mark, start) {
   go.env.GOMEMLIMIT = GC_MEMORY;
   if (typeof start.driver === 'string') go.env.SUBLET_DRIVER = start.driver;
   calmTimers(go);
+  go.importObject.sublet = new Kernels();
   const instance = await WebAssembly.instantiate(module, go.importObject);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');

@@ -24,9 +24,12 @@ type queue struct {
 	running chan struct{} // full while a command runs
 	frees   chan struct{} // done of the last work that gives memory back, nil if there is none
 
-	// slice is how long works may keep the thread, begun when they began to; 0 where they have one of their own.
-	slice time.Duration
-	begun time.Time
+	// slice is how long works may keep the thread, 0 where they have one of their own. They have it since begun, turn is closed when they
+	// have let it go since, and pauses counts how often they did by themselves.
+	slice  time.Duration
+	begun  time.Time
+	turn   <-chan struct{}
+	pauses int
 }
 
 // work is what one call has the device do.
@@ -67,16 +70,18 @@ func (c *command) run() error {
 const (
 	// defaultStaged lets a program be some buffers ahead of the device without doubling its memory.
 	defaultStaged = 256 << 20
-	// pageSlice is how long a page may stand still. A pause costs some 4 ms.
+	// pageSlice is how long a page may stand still.
 	pageSlice = 50 * time.Millisecond
+	// burst is how many commands run with no look at the clock in between. A look takes as long as a small dispatch.
+	burst = 8
 )
 
 func (q *queue) init(op string, pause func()) {
 	q.op, q.pause = op, pause
 	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
 	close(q.last)
-	if runtime.GOARCH == "wasm" {
-		q.slice = pageSlice
+	if runtime.GOOS == "js" {
+		q.slice, q.turn = pageSlice, q.last
 	}
 }
 
@@ -85,8 +90,8 @@ func (d *Device) enqueue(w *work) {
 	q := &d.queue
 	before := q.last
 	select {
-	case <-before:
-		q.begun = time.Now()
+	case <-q.turn: // never without turns
+		q.begun, q.turn = time.Now(), nextTurn()
 	default:
 	}
 	w.done = make(chan struct{})
@@ -125,8 +130,8 @@ func (d *Device) release(free func()) {
 // perform runs the commands of a work. One that does not return, because its kernel panicked or ended the goroutine, loses
 // the device.
 func (d *Device) perform(w *work) {
-	var c command
-	returned := false
+	var c *command
+	returned, held := false, false
 	defer func() {
 		cause := fault.Panic(recover())
 		d.mu.Lock()
@@ -142,11 +147,17 @@ func (d *Device) perform(w *work) {
 		d.mu.Unlock()
 		close(w.done)
 	}()
-	for _, c = range w.commands {
-		if !d.begin(w) {
+	for i := range w.commands {
+		c = &w.commands[i]
+		if !held && !d.begin(w) {
 			break
 		}
+		pauses := d.queue.pauses
 		err := c.run()
+		// Where there is one thread, nobody else had it.
+		if held = d.queue.slice > 0 && err == nil && i%burst < burst-1 && i < len(w.commands)-1 && pauses == d.queue.pauses; held {
+			continue
+		}
 		<-d.queue.running
 		if err != nil {
 			d.refuse(w, c.label, err)
@@ -159,9 +170,10 @@ func (d *Device) perform(w *work) {
 
 // pause lets the page run if works have kept the thread for long.
 func (d *Device) pause() {
-	if limit := d.queue.slice; limit > 0 && time.Since(d.queue.begun) > limit {
-		time.Sleep(time.Nanosecond) // only a wait for a timer lets the page run
-		d.queue.begun = time.Now()
+	if q := &d.queue; q.slice > 0 && time.Since(q.begun) > q.slice {
+		q.pauses++
+		<-q.turn
+		q.begun, q.turn = time.Now(), nextTurn()
 	}
 }
 
