@@ -2,7 +2,7 @@
 
 // Tests of where memory is, of what moves between it and the device, and in which order.
 
-import {SubletError} from '/dist/index.mjs';
+import {SubletError, init} from '/dist/index.mjs';
 import {check, contents, fails, gpuBuffer, noise, same, throws, webgpu, withGpu} from './testing.mjs';
 
 export const tests = {

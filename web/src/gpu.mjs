@@ -121,6 +121,8 @@ export class Gpu extends functions(make) {
   #crunch = null;
   /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
   #retired = new Set();
+  /** Those that have started. @type {Set<Crunch>} */
+  #started = new Set();
 
   static {
     sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
@@ -342,7 +344,10 @@ export class Gpu extends functions(make) {
   /** @param {GPUDevice | null} device */
   async #startCruncher(device) {
     this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
-    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
+    const crunch = await Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
+    this.#started.add(crunch);
+    crunch.ended.then(() => this.#started.delete(crunch));
+    return crunch;
   }
 
   /** @param {unknown} fn @param {...unknown} args */
@@ -377,6 +382,7 @@ export class Gpu extends functions(make) {
 
   close() {
     this.#session.close();
+    for (const crunch of this.#started) crunch.close();
     if (this.#crunch) this.#retired.add(this.#crunch);
     for (const opened of this.#retired) opened.then((crunch) => crunch.close(), () => {});
     this.#retired.clear();
