@@ -38,7 +38,6 @@ type reference func(groups [3]uint32, params []byte, storage [][]byte)
 
 func (r reference) Run(d *software.Dispatch) error {
 	r(d.Groups, d.Params, slices.Clone(d.Storage))
-	d.Pause()
 	return nil
 }
 

@@ -57,7 +57,7 @@ func newDriver(c config) driver.Driver {
 		granted := info
 		granted.Limits.MaxBufferSize = min(info.Limits.MaxBufferSize, e.size())
 		granted.Limits.MaxBindingSize = granted.Limits.MaxBufferSize
-		return software.New(software.Config{Info: granted, Engine: e, GoMemory: goMemory}), nil
+		return software.New(software.Config{Info: granted, Engine: e, GoMemory: goMemory, Pauses: true}), nil
 	}
 	return driver.Driver{
 		Name: info.Driver,

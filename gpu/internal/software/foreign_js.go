@@ -22,7 +22,7 @@ type array struct{ js.Value }
 
 // Load implements copier.
 func (a array) Load(at int, into []byte) (n int) {
-	if at < a.Length() { // one that was detached has none
+	if at+len(into) <= a.Length() { // one that was detached has none
 		n = js.CopyBytesToGo(into, a.Call("subarray", at))
 	}
 	return n
