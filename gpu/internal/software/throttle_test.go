@@ -160,6 +160,7 @@ func TestCloseInPause(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { close(turn) })
 			return turn
 		}
+		check(t, d.Wait(t.Context()))
 		d.launch(t, 10)
 		time.Sleep(time.Millisecond) // the goroutine now pauses
 		synctest.Wait()
