@@ -41,10 +41,11 @@ go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes.
 wasm-limit := 1160000
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
-# What computes on the CPU is in a second program, which only pages without WebGPU load, and the number cruncher in a third,
-# for pages that call it.
+# What computes on the CPU is in a second program, for pages without WebGPU and for Node, and the number cruncher in a third, which
+# runs beside either.
 page       := -tags sublet_page
-page-cpu   := -tags sublet_cpu
+page-simd  := -tags sublet_simd
+page-both  := -tags sublet_page,sublet_simd
 # Inlining costs more bytes in our packages than it is worth; what is fast is so on the GPU.
 no-inline  := github.com/sublet-gpu/sublet/...=-l
 # A clone that belongs to another user cannot be stamped with its commit.
@@ -129,10 +130,10 @@ e2e: setup-test web-build ## Run the tests in Chromium only.
 wasm: ## Build the browser's half into web/dist and hold it to its size.
 	@mkdir -p web/dist
 	$(js) go build $(page) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
-	$(js) go build $(page-cpu) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cpu.wasm ./wasm/sublet
-	$(js) go build $(page) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
-	$(js) go build -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
-	@for program in pipelines sublet-cpu sublet sublet-cruncher; do \
+	$(js) go build $(page-simd) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-simd.wasm ./wasm/sublet
+	$(js) go build $(page-both) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
+	$(js) go build $(page-both) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
+	@for program in pipelines sublet-simd sublet sublet-cruncher; do \
 		go run ./native/wasmtrim web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
 		size=$$(gzip -9 -c web/dist/$$program.wasm | wc -c); echo "web/dist/$$program.wasm: $$size bytes gzipped"; \
 		case $$program in sublet|sublet-cruncher) [ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; };; esac; \
@@ -187,7 +188,8 @@ platforms: ## Compile for every platform, the drivers' C for Windows where MinGW
 lint: $(linter) platforms ## Run go vet, staticcheck and golangci-lint for every platform.
 	go vet ./...
 	$(js) go vet $(page) ./gpu ./wasm/...
-	$(js) go vet $(page-cpu) ./gpu ./wasm/internal/bridge ./wasm/sublet
+	$(js) go vet $(page-simd) ./gpu ./wasm/internal/bridge ./wasm/sublet
+	$(js) go vet $(page-both) ./gpu ./wasm/cruncher
 	go run $(staticcheck) ./...
 	$(linter) run
 	$(js) $(linter) run $(js-code)

@@ -59,7 +59,7 @@ func TestWebCruncherForgotten(t *testing.T) {
 func TestWebCruncherGivesMemoryBack(t *testing.T) {
 	p := openWeb(t, "")
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
-		const gpu = await init();
+		const gpu = await init({device: 'webgpu'});
 		globalThis.cr = await gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }');
 		globalThis.a = cr.array('a', new Uint32Array(10));
 		await cr.compute(1, 'f', {global: 10}, a);

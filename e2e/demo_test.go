@@ -13,18 +13,39 @@ import (
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 )
 
-// openDemo opens one of the pages that `make web` serves, and waits until it is ready.
+// openDemo opens one of the pages that `make web` serves, on WebGPU, and waits until it is ready.
 func openDemo(t *testing.T, path string, width, height int64) *chrome.Page {
+	t.Helper()
+	return openDemoOn(t, path+"?device=webgpu", "swiftshader", width, height)
+}
+
+// openDemoOn opens a page that is to name an adapter.
+func openDemoOn(t *testing.T, path, adapter string, width, height int64) *chrome.Page {
 	t.Helper()
 	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
 	p := chrome.Start(t).OpenFor(t, webTimeout, url+path)
 	p.RequireWebGPU()
 	p.Resize(width, height)
 	await(t, p, "document.body?.dataset.ready === 'true'")
-	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, "swiftshader") {
+	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, adapter) {
 		t.Errorf("the page names the adapter %q", name)
 	}
 	return p
+}
+
+// TestDemosWithoutGPU runs what each page shows first, by what it finds itself: SwiftShader is passed over.
+func TestDemosWithoutGPU(t *testing.T) {
+	for path, done := range map[string]string{
+		"/": "document.querySelectorAll('#table td').length === 4", "/cruncher.html": "document.querySelectorAll('#chart g').length >= 24",
+		"/pipelines.html": "Number(document.getElementById('fact-count').textContent) >= 20",
+	} {
+		p := openDemoOn(t, path, "the CPU", 1100, 860)
+		chrome.Eval[bool](p, "((document.getElementById('multiply') ?? document.getElementById('run')).click(), true)")
+		await(t, p, "("+done+") || !document.getElementById('error').hidden")
+		if why := chrome.Eval[string](p, "document.getElementById('error').textContent"); why != "" {
+			t.Errorf("%s: %s", path, why)
+		}
+	}
 }
 
 // TestDemo uses the page that `make web` serves.

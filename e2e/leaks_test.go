@@ -15,7 +15,7 @@ import (
 func TestWebForgottenStreams(t *testing.T) {
 	p := openWeb(t, "")
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
-		globalThis.gpu = await init();
+		globalThis.gpu = await init({device: 'webgpu'});
 		globalThis.before = gpu.stats().buffers;
 		for (let i = 0; i < 5; i++) {
 			const m = gpu.zeros(1024, 600), file = await gpu.saveParams([['m', m]], {type: 'stream'});
@@ -51,7 +51,7 @@ func TestWebForgottenStreams(t *testing.T) {
 func TestWebReopenedCrunchers(t *testing.T) {
 	p := openWeb(t, "")
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
-		globalThis.gpu = await init();
+		globalThis.gpu = await init({device: 'webgpu'});
 		const wgsl = 'fn f(i: u32) { a[i] = a[i] + 1u; }';
 		const lose = async () => { gpu.device.destroy(); await gpu.lost; await gpu.reopen(); };
 		const other = await (await navigator.gpu.requestAdapter()).requestDevice();

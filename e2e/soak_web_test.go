@@ -20,7 +20,7 @@ const walker = `(() => {
 	globalThis.wasmBytes = () => leaks.programs().reduce((sum, {buffer}) => sum + buffer.byteLength, 0);
 	globalThis.begin = async () => {
 		const {init} = await import('/dist/index.mjs');
-		globalThis.gpu = await init();
+		globalThis.gpu = await init({device: 'webgpu'});
 		await gpu.full(1, 1, 1).add(1).read();
 		globalThis.before = {...gpu.stats()};
 	};

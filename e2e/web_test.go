@@ -169,7 +169,7 @@ func TestWebInWorker(t *testing.T) {
 func TestWebCollectsForgottenMatrices(t *testing.T) {
 	p := openWeb(t, "")
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
-		globalThis.gpu = await init();
+		globalThis.gpu = await init({device: 'webgpu'});
 		globalThis.before = gpu.stats().liveBytes;
 		const kept = [], file = await gpu.saveParams([['a', {data: new Float32Array(1000), shape: [10, 100]}]]);
 		for (let i = 0; i < 10; i++) kept.push((await gpu.loadParams(file)).get('a').matrix());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build js && sublet_page && !sublet_cpu
+//go:build js && sublet_page && !sublet_simd
 
 package gpu
 

@@ -145,8 +145,8 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused, Exact: desc.Exact,
-		Native: desc.Native, Reference: desc.Reference,
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused,
+		Exact: desc.Exact, Native: desc.Native, Reference: desc.Reference,
 	}
 	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
 	start := now()

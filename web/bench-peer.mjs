@@ -9,8 +9,9 @@ export const name = 'sublet';
 /** @type {import('./index.mjs').Gpu} */
 let gpu;
 
-export async function load(options = {}) {
-  gpu = await init(options.init);
+/** @param {{device?: 'auto' | 'webgpu' | 'simd'}} [options] */
+export async function load({device} = {}) {
+  gpu = await init({device});
   return gpu.info;
 }
 

@@ -5,9 +5,9 @@
 
 import * as sublet from '/dist/index.mjs';
 import {Random, Registry, unhandled, within} from './hostile-testing.mjs';
-import {check, gpuBuffer, same} from './testing.mjs';
+import {check, gpuBuffer, same, webgpu} from './testing.mjs';
 
-const {SubletError, init} = sublet;
+const {SubletError} = sublet;
 
 /** What functions of the caller's throw. It is passed on as it is. */
 class Mine extends Error {}
@@ -20,11 +20,11 @@ async function documentedCodes() {
 
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }\nfn g(i: u32) { a[i] = a[i] * 2u; }';
 const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32', 'float16', 'int8', 'bytes', 'row', 'column', 'csr', 'csc', 'blockcolumn',
-  'own', 'all', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
+  'own', 'all', 'auto', 'webgpu', 'simd', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'fallback', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
 
 /**
  * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
@@ -240,9 +240,9 @@ export class Caller {
     caller.codes = await documentedCodes();
     caller.unhandled = unhandled((error) => !(error instanceof Mine));
     caller.registry = new Registry();
-    caller.gpu = await caller.registry.watch(() => init());
+    caller.gpu = await caller.registry.watch(() => webgpu());
     caller.cruncher = await caller.registry.watch(() => caller.gpu.cruncher(WGSL));
-    caller.other = await init();
+    caller.other = await webgpu();
     caller.file = new Uint8Array(await (await caller.gpu.saveParams([['m', {data: new Float32Array(6), shape: [2, 3]}], ['b', {data: new Uint8Array(5), shape: [5]}]])).arrayBuffer());
     return caller;
   }
@@ -298,7 +298,7 @@ export class Caller {
 
   /** A round in which the Gpu is closed in between, after which everything has an answer. */
   async doomed() {
-    const {random, other, file} = this, gpu = await init(), cruncher = await gpu.cruncher(WGSL), world = new World(random, gpu, other, file);
+    const {random, other, file} = this, gpu = await webgpu(), cruncher = await gpu.cruncher(WGSL), world = new World(random, gpu, other, file);
     await world.fill(cruncher);
     world.events.push(() => gpu.close(), () => gpu.device.destroy(), () => cruncher.close(), () => { gpu.reopen().catch((error) => this.judge({what: 'reopen'}, error)); });
     for (let i = 0; i < 6; i++) await this.burst(world, 8);

@@ -3,7 +3,7 @@
 // Tests of the memory contract.
 
 import {init} from '/dist/index.mjs';
-import {called, check, contents, fails, gpuBuffer, onBoth, same, throws} from './testing.mjs';
+import {called, check, contents, fails, gpuBuffer, onBoth, same, throws, webgpu} from './testing.mjs';
 
 /** What the device can wrap: each makes a matrix of memory of the user's and says how to look into it. */
 function wrappers(gpu) {
@@ -293,7 +293,7 @@ export const tests = {
   }),
 
   async lostAndBack() {
-    const gpu = await init(), {device, lost} = gpu;
+    const gpu = await webgpu(), {device, lost} = gpu;
     await gpu.reopen(); // which it need not
     check(gpu.device === device && gpu.lost === lost, 'a device that is not lost was replaced');
     const mine = Float32Array.of(1, 2, 3, 4), results = new Float32Array(4).fill(9);

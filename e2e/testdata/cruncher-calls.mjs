@@ -3,7 +3,7 @@
 // Tests of what crunchers compute, and what moves for it.
 
 import {ADD3, THREE, TWO, moved, onDevices} from './cruncher-testing.mjs';
-import {check, fails, noise, same, withGpu} from './testing.mjs';
+import {check, fails, noise, onBoth, same} from './testing.mjs';
 
 export const tests = {
   add3stream: onDevices(ADD3, async (cr, n) => {
@@ -40,7 +40,7 @@ export const tests = {
     big.close();
   }),
 
-  kernels: withGpu(async (gpu) => {
+  kernels: onBoth(async (gpu) => {
     const cr = await gpu.cruncher(`
       struct Pair { a: f32, b: u32 }
       fn halves(i: u32) { x[i] = x[i] * 0.5 + shift; }
@@ -101,7 +101,7 @@ export const tests = {
     await cr.compute(8, 'next', {global: 0}, c);
   }),
 
-  module: withGpu(async (gpu) => {
+  module: onBoth(async (gpu) => {
     const cr = await gpu.cruncher(`
       @group(0) @binding(0) var<storage, read_write> v: array<u32>;
       struct Where { sublet_base: u32, sublet_count: u32 }
@@ -152,7 +152,7 @@ export const tests = {
     check(a.data[0] === 77, 'a call afterwards');
   }),
 
-  resident: withGpu(async (gpu) => {
+  resident: onBoth(async (gpu) => {
     for (const [coherence, balancer] of [['migrate', 'default'], ['migrate', 'legacy'], ['pin', 'default']]) {
       const cr = await gpu.cruncher('fn step(i: u32) { for (var k = 0u; k < i / 64u; k++) { s[i] = s[i] + 1u; } }', {devices: TWO, coherence, balancer});
       const s = cr.array('s', 4096, {dtype: 'uint32', read: false, write: false}), splits = new Set();
@@ -175,7 +175,7 @@ export const tests = {
     }
   }),
 
-  random: withGpu(async (gpu) => {
+  random: onBoth(async (gpu) => {
     // The same calls on one device and on two: the arrays hold the same bits after each.
     const wgsl = `
       fn scale(i: u32) { for (var k = i * 2u; k < i * 2u + 2u; k++) { x[k] = x[k] * 3u + 1u; } }

@@ -4,7 +4,7 @@
 
 import {init} from '/dist/index.mjs';
 import {ADD3, THREE, TWO, told} from './cruncher-testing.mjs';
-import {check, fails, mortally, throws, withGpu, withoutWebGPU} from './testing.mjs';
+import {check, fails, mortally, throws, webgpu, withGpu, withoutWebGPU} from './testing.mjs';
 
 export const tests = {
   devices: withGpu(async (gpu) => {
@@ -132,11 +132,11 @@ export const tests = {
 
   programs: async () => {
     for (const [what, cruncherWasm] of [['nowhere', '/nowhere.wasm'], ['another program', '/dist/sublet.wasm'], ['no program', new Uint8Array(8)], ['nothing of the kind', 5]]) {
-      using given = await init({cruncherWasm});
+      using given = await webgpu({cruncherWasm});
       await fails('ErrInvalid', what, () => given.cruncher(ADD3));
       await fails('ErrInvalid', `${what}, again`, () => given.cruncher(ADD3));
     }
-    using given = await init({cruncherWasm: fetch('/dist/sublet-cruncher.wasm')});
+    using given = await webgpu({cruncherWasm: fetch('/dist/sublet-cruncher.wasm')});
     await mortally('syscall/js.valueGet', async (programs) => {
       const [a, b] = await Promise.all([given.cruncher(ADD3), given.cruncher(ADD3)]);
       check(programs.started === 1, `${programs.started} programs for two crunchers`);
@@ -156,9 +156,13 @@ export const tests = {
     });
   },
 
-  fallback: () => withoutWebGPU(async () => {
-    const gpu = await init();
-    await fails('ErrUnsupported', 'without WebGPU', () => gpu.cruncher(ADD3));
+  'without WebGPU': () => withoutWebGPU(async () => {
+    const gpu = await init(), cr = await gpu.cruncher(ADD3, {devices: TWO});
+    check(cr.devices.every(({driver}) => driver === 'simd'), JSON.stringify(cr.devices));
+    const arr = cr.array('arr', 1000, {dtype: 'uint32'});
+    await cr.compute(1, 'add3stream', {global: 1000, local: 100}, arr);
+    check(arr.data.every((x) => x === 3), `the array holds ${arr.data}`);
+    await fails('ErrInvalid', 'no device', () => gpu.cruncher(ADD3, {devices: [null]}));
     gpu.close();
   }),
 };

@@ -4,10 +4,10 @@
 
 import {CruncherArray, SubletError, init} from '/dist/index.mjs';
 import {ADD3, THREE, TWO, told} from './cruncher-testing.mjs';
-import {check, fails, same, throws, withGpu} from './testing.mjs';
+import {check, fails, onBoth, same, throws} from './testing.mjs';
 
 export const tests = {
-  errors: withGpu(async (gpu) => {
+  errors: onBoth(async (gpu) => {
     await fails('ErrKernel', 'no kernel', () => gpu.cruncher('let x = 1;'));
     await fails('ErrKernel', 'an empty source', () => gpu.cruncher(''));
     await fails('ErrKernel', 'a comment that does not end', () => gpu.cruncher('/* fn f(i: u32) {}'));
@@ -72,7 +72,7 @@ fn bad(i: u32) {
     await fails('ErrClosed', 'a closed Gpu', () => other.cruncher(ADD3));
   }),
 
-  cancel: withGpu(async (gpu) => {
+  cancel: onBoth(async (gpu) => {
     const cr = await gpu.cruncher('fn slow(i: u32) { var x = a[i]; for (var k = 0u; k < turns; k++) { x = x * 1664525u + 1013904223u; } a[i] = x; }', {devices: TWO});
     const a = cr.array('a', 4096, {dtype: 'uint32'}), range = {global: 4096, local: 64};
     await cr.compute(1, 'slow', range, a, cr.scalar('turns', 1, 'uint32'));
@@ -104,7 +104,7 @@ fn bad(i: u32) {
     await fails('ErrAborted', 'a cruncher that is being opened', () => opening);
   }),
 
-  anything: withGpu(async (gpu) => {
+  anything: onBoth(async (gpu) => {
     // Every method and setter with whatever may be passed: only errors of ours, and the program lives on.
     const wgsl = 'fn f(i: u32) { a[i] = a[i] + 1u; }', cr = await gpu.cruncher(wgsl, {devices: TWO});
     const fresh = () => cr.array('a', 64, {dtype: 'uint32'});

@@ -2,13 +2,13 @@
 
 // What the tests of gpu.cruncher have in common.
 
-import {check, withGpu} from './testing.mjs';
+import {check, onBoth} from './testing.mjs';
 
 /** Devices of the page's own, of which a test may have as many as it likes. */
 export const TWO = ['own', 'high-performance'], THREE = [...TWO, 'low-power'];
 
-/** A test with one Gpu and a cruncher for each of some numbers of devices. */
-export const onDevices = (wgsl, run, options = {}) => withGpu(async (gpu) => {
+/** A test with a Gpu of each kind and a cruncher for each of some numbers of devices. */
+export const onDevices = (wgsl, run, options = {}) => onBoth(async (gpu) => {
   for (const devices of [['own'], TWO, THREE]) {
     const cr = await gpu.cruncher(wgsl, {devices, ...options});
     check(cr.devices.length === devices.length, `${cr.devices.length} devices, want ${devices.length}`);

@@ -3,7 +3,7 @@
 // Tests of what a page logs, of the labels that browsers' tools show, and of the kernels that errors name.
 
 import {init} from '/dist/index.mjs';
-import {check, fails} from './testing.mjs';
+import {check, fails, webgpu} from './testing.mjs';
 
 /** Runs something and returns the lines that the console got meanwhile. @param {() => Promise<void>} run */
 async function logged(run) {
@@ -20,7 +20,7 @@ async function logged(run) {
 
 /** Computes something of every kind. */
 async function compute(options) {
-  const gpu = await init(options);
+  const gpu = await webgpu(options);
   const a = gpu.matrix(2, 2, [1, 2, 3, 4]);
   await a.matmul(a).read();
   a.close();
@@ -84,7 +84,7 @@ export const tests = {
   },
 
   async lastKernels() {
-    const gpu = await init(), foreign = gpu.device.createBuffer({size: 64, usage: 0x80 | 0x4 | 0x8});
+    const gpu = await webgpu(), foreign = gpu.device.createBuffer({size: 64, usage: 0x80 | 0x4 | 0x8});
     const m = gpu.wrapBuffer(foreign, 4, 4);
     await m.read();
     m.assign(m.add(1));

@@ -2,10 +2,10 @@
 
 // Tests of what expressions compute.
 
-import {check, fails, noise, reference, same, throws, withGpu} from './testing.mjs';
+import {check, fails, noise, onBoth, reference, same, throws} from './testing.mjs';
 
 export const tests = {
-  shaping: withGpu(async (gpu) => {
+  shaping: onBoth(async (gpu) => {
     const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), b = gpu.matrix(2, 3, [7, 8, 9, 10, 11, 12]), row = gpu.matrix(1, 2, [5, 6]);
     const labels = gpu.matrix(1, 3, [1, -1, 0], {dtype: 'int32'});
     for (const [name, x, want] of /** @type {[string, any, number[]][]} */ ([
@@ -21,7 +21,7 @@ export const tests = {
     ])) same(await x.read(), want, name);
     await fails('ErrShape', 'stacks of other sizes', () => gpu.vstack([a, row]).read());
   }),
-  random: withGpu(async (gpu) => {
+  random: onBoth(async (gpu) => {
     same(await gpu.randomBits(1, 4, 0, 0, {dtype: 'uint32'}).read(), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8], 'the first published vector');
     const bits = Array.from(await gpu.randomBits(9, 13, 5, 7, {dtype: 'uint32'}).read());
     same(await gpu.randomBits(9, 13, 5, 7, {dtype: 'uint32'}).T.read(), bits.map((_, k) => bits[k % 9 * 13 + Math.floor(k / 9)]), 'transposed');
@@ -31,7 +31,7 @@ export const tests = {
     check(Math.abs(mean(z)) < 0.12 && Math.abs(mean(z.map((/** @type {number} */ x) => x * x)) - 1) < 0.2, `normal ${mean(z)}`);
     same((await gpu.permutation(20, 4).read()).sort((/** @type {number} */ a, /** @type {number} */ b) => a - b), [...Array(20).keys()], 'permutation');
   }),
-  decompositions: withGpu(async (gpu) => {
+  decompositions: onBoth(async (gpu) => {
     const n = 40, values = noise(n * n, 5).map((v, i) => v + (i % (n + 1) === 0 ? 8 : 0)), a = gpu.matrix(n, n, values);
     const eye = gpu.arange(n).T.equal(gpu.arange(n)), zero = new Float32Array(n * n), s = a.T.matmul(a);
     const none = (/** @type {any} */ x, /** @type {string} */ name, bound = 2e-5) => x.read().then((/** @type {any} */ v) => same(v, [...zero].slice(0, v.length), name, [...zero].fill(bound)));
@@ -61,7 +61,7 @@ export const tests = {
     check(!(await singular.inv().eval().read()).every(Number.isFinite), 'the inverse of a singular matrix that is only assigned is finite');
     await fails('ErrNotSquare', 'an inverse', () => gpu.zeros(2, 3).inv().read());
   }),
-  complex: withGpu(async (gpu) => {
+  complex: onBoth(async (gpu) => {
     const values = Float32Array.of(1, 2, 3, 0, 0, -1, 2, -1), z = gpu.matrix(2, 2, values, {dtype: 'complex64'});
     const real = gpu.matrix(2, 2, [1, 2, 3, 4]);
     for (const [name, x, want] of /** @type {[string, any, number[]][]} */ ([
@@ -90,7 +90,7 @@ export const tests = {
     await fails('ErrUnsupported', 'sparse', () => gpu.sparseFrom(z));
     same(await z.read(), [...values], 'after errors');
   }),
-  elementwise: withGpu(async (gpu) => {
+  elementwise: onBoth(async (gpu) => {
     const x = noise(37 * 5, 1), y = noise(37 * 5, 2).map((v) => v + (v < 0 ? -0.5 : 0.5));
     const a = gpu.matrix(37, 5, x), b = gpu.matrix(37, 5, y);
     const f = Math.fround;
@@ -130,7 +130,7 @@ export const tests = {
     same(await gpu.mul(row, col).read(), Array.from({length: 37 * 5}, (_, i) => f(noise(37, 3)[Math.floor(i / 5)] * (i % 5 + 1))), 'a row by a column');
   }),
 
-  functions: withGpu(async (gpu) => {
+  functions: onBoth(async (gpu) => {
     const x = [...noise(60, 4).map((v) => 3 * v), 0, 1, -1, 2.5, 40, -40, Infinity, -Infinity, NaN], y = [...noise(60, 5).map((v) => 2 * v), ...x.slice(60).reverse()];
     const a = gpu.matrix(1, x.length, x), b = gpu.matrix(1, y.length, y);
     const X = await a.read(), Y = await b.read(), f = Math.fround;
@@ -204,7 +204,7 @@ export const tests = {
     await throws('ErrUnsupported', 'a gradient of integers', () => gpu.mulDiv(i, j, j));
   }),
 
-  reductions: withGpu(async (gpu) => {
+  reductions: onBoth(async (gpu) => {
     for (const [rows, cols] of [[1, 1], [3, 7], [65, 129], [300, 2], [2, 5000]]) {
       const x = noise(rows * cols, rows + cols), a = gpu.matrix(rows, cols, x);
       const line = (axis, i) => axis === 1 ? Array.from(x.subarray(i * cols, (i + 1) * cols)) : Array.from({length: rows}, (_, r) => x[r * cols + i]);
@@ -257,7 +257,7 @@ export const tests = {
     }
   }),
 
-  products: withGpu(async (gpu) => {
+  products: onBoth(async (gpu) => {
     const sizes = [1, 2, 3, 5, 8, 16, 17, 31, 33, 64, 65, 129, 257];
     const shapes = sizes.flatMap((n, i) => [
       [n, n, n], [n, sizes[(i + 3) % sizes.length], sizes[(i + 7) % sizes.length]], [1, n, 33], [33, n, 1],
@@ -278,7 +278,7 @@ export const tests = {
     }
   }),
 
-  layouts: withGpu(async (gpu) => {
+  layouts: onBoth(async (gpu) => {
     const x = noise(20 * 30, 5), at = (i, j) => x[i * 30 + j];
     const base = gpu.wrap(x, 20, 30);
     const a = base.slice(3, 20, 2, 29), b = base.slice(0, 13, 1, 28).T; // 17x27, 27x13
@@ -304,7 +304,7 @@ export const tests = {
     await throws('ErrShape', 'another size', () => v.row(0).assign(gpu.zeros(1, 3)));
   }),
 
-  elementTypes: withGpu(async (gpu) => {
+  elementTypes: onBoth(async (gpu) => {
     const i = gpu.matrix(1, 4, new Int32Array([7, -7, 2 ** 31 - 1, 0]));
     check(i.dtype === 'int32', i.dtype);
     same(await i.div(2).read(), [3, -3, 2 ** 30 - 1, 0], 'int32 divided');
@@ -342,7 +342,7 @@ export const tests = {
     same(into, [2, 2, 2, 2, 9, 9], 'read into a longer array');
   }),
 
-  functions: withGpu(async (gpu) => {
+  functions: onBoth(async (gpu) => {
     const blend = gpu.fn(`
       // fn wrong(x: f32) -> f32 is not the first function
       const scale: f32 = 2.0;
@@ -368,7 +368,7 @@ export const tests = {
     await throws('ErrClosed', 'a closed function', () => a.apply(blend, b, 1));
   }),
 
-  large: withGpu(async (gpu) => {
+  large: onBoth(async (gpu) => {
     let deep = gpu.matrix(1, 3, [1, 2, 3]);
     for (let i = 0; i < 20000; i++) deep = deep.add(1);
     same(await deep.read(), [20001, 20002, 20003], 'a deep expression');

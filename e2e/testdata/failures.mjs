@@ -3,7 +3,7 @@
 // Tests of mistakes, of what is closed, and of pages that cannot compute as they would.
 
 import {SubletError, init} from '/dist/index.mjs';
-import {check, fails, mortally, noise, same, throws, withGpu, withoutWebGPU} from './testing.mjs';
+import {check, fails, mortally, noise, same, throws, webgpu, withGpu, withoutWebGPU} from './testing.mjs';
 
 export const tests = {
   mistakes: withGpu(async (gpu) => {
@@ -39,8 +39,8 @@ export const tests = {
     for (const [code, run] of list) await throws(code, String(run), run);
     for (const [code, run] of [
       ['ErrShape', () => a.value()], ['ErrInvalid', () => a.read(new Int32Array(6))], ['ErrInvalid', () => a.read('x')], ['ErrShort', () => a.read(new Float32Array(5))],
-      ['ErrInvalid', () => init({device: {}})], ['ErrInvalid', () => init({power: 'much'})], ['ErrInvalid', () => init({wasm: 5})], ['ErrInvalid', () => init(5)],
-      ['ErrInvalid', () => init({fallback: 1})], ['ErrInvalid', () => init({wasm: '/nowhere.wasm'})], ['ErrInvalid', () => init({wasm: new Uint8Array(8)})],
+      ['ErrInvalid', () => init({device: {}})], ['ErrInvalid', () => init({device: null})], ['ErrInvalid', () => init({power: 'much'})], ['ErrInvalid', () => webgpu({wasm: 5})], ['ErrInvalid', () => init(5)],
+      ['ErrInvalid', () => init({fallback: true})], ['ErrInvalid', () => init({device: 'cpu'})], ['ErrInvalid', () => init({device: 'simd', simdWasm: 5})], ['ErrInvalid', () => webgpu({wasm: '/nowhere.wasm'})], ['ErrInvalid', () => webgpu({wasm: new Uint8Array(8)})],
       ['ErrInvalid', () => init({wasm: Promise.reject(new TypeError('mine'))})], ['ErrInvalid', () => init({get wasm() { throw new Error('mine'); }})],
     ]) await fails(code, String(run), run);
     const gone = new Float32Array(4), m = gpu.wrap(gone, 2, 2);
@@ -77,7 +77,7 @@ export const tests = {
       setTimeout(() => abort.abort(), 20);
       await fails('ErrAborted', String(call), () => given);
     }
-    const gpu = await init();
+    const gpu = await webgpu();
     same(await gpu.matrix(1, 2, [1, 2]).add(1).read(), [2, 3], 'another device meanwhile');
     gpu.close();
     end();
@@ -152,7 +152,7 @@ export const tests = {
       used[Symbol.dispose]();
       check(used.closed, 'dispose');
     }
-    const other = await init();
+    const other = await webgpu();
     const b = other.matrix(1, 1, [1]), reading = b.read();
     let released = 0;
     other.wrap(new Float32Array(1), 1, 1, {release: () => released++});
@@ -169,7 +169,7 @@ export const tests = {
 
   // A program that dies takes its promises with it, and says so.
   death: () => mortally('syscall/js.valueInvoke', async (programs) => {
-    const gpu = await init();
+    const gpu = await webgpu();
     const a = gpu.matrix(64, 64, noise(4096)), reading = a.read(), waiting = gpu.sync();
     programs.deadly = true;
     await fails('exited', 'the call that finds out', () => a.matmul(a).read());
@@ -179,18 +179,61 @@ export const tests = {
     gpu.close();
   }),
 
-  fallback: () => withoutWebGPU(async () => {
-    await fails('ErrNoAdapter', 'no fallback wanted', () => init({fallback: false}));
-    await fails('ErrInvalid', 'a fallback that is none', () => init({fallback: '/nowhere.wasm'}));
-    const gpu = await init();
-    check(performance.getEntriesByType('resource').some(({name}) => name.endsWith('/sublet-cpu.wasm')), 'the program of its own');
-    const given = await init({fallback: fetch('/dist/sublet-cpu.wasm')});
+  devices: async () => {
+    await withoutWebGPU(() => fails('ErrNoAdapter', 'WebGPU where there is none', () => init({device: 'webgpu'})));
+    // A page of its own, which has loaded nothing.
+    const frame = document.body.appendChild(document.createElement('iframe')), page = /** @type {any} */ (frame.contentWindow), fetched = [];
+    page.fetch = (source) => {
+      fetched.push(String(source).split('/').at(-1));
+      return fetch(source);
+    };
+    const fresh = await page.Function("return import('/dist/index.mjs')")();
+    const driver = async (options) => {
+      using gpu = await fresh.init(options);
+      check((gpu.info.driver === 'browser' || gpu.info.kind === 'cpu') && (gpu.device === null) === (gpu.info.driver === 'simd'), `kind ${gpu.info.kind}`);
+      return gpu.info.driver;
+    };
+    const having = (gpu, run) => {
+      Object.defineProperty(page.navigator, 'gpu', {value: gpu, configurable: true});
+      return run().finally(() => { delete page.navigator.gpu; });
+    };
+    const software = [
+      null, {info: {vendor: 'google', architecture: 'swiftshader'}}, {info: {description: 'llvmpipe (LLVM 15)', isFallbackAdapter: false}}, {isFallbackAdapter: true},
+      {info: {vendor: '', architecture: '', isFallbackAdapter: true}}, {info: {device: 'Microsoft Basic Render Driver'}},
+    ];
+    check(await driver() === 'simd', 'SwiftShader is not passed over');
+    for (const adapter of software) {
+      check(await having({requestAdapter: async () => adapter}, () => driver({device: 'auto'})) === 'simd', JSON.stringify(adapter));
+    }
+    check(await having(undefined, driver) === 'simd', 'without WebGPU');
+    check(await driver({device: 'simd'}) === 'simd', 'simd');
+    check(fetched.join() === 'sublet-simd.wasm', `fetched ${fetched}`);
+    check(await driver({device: 'webgpu'}) === 'browser', 'webgpu');
+    check(fetched.join() === 'sublet-simd.wasm,sublet.wasm', `fetched ${fetched}`);
+    const real = page.navigator.gpu, info = {vendor: 'nvidia', architecture: 'ampere', device: '', description: '', isFallbackAdapter: false};
+    const requestAdapter = async (options) => Object.defineProperty(await real.requestAdapter(options), 'info', {value: info});
+    check(await having({requestAdapter}, driver) === 'browser', 'a GPU is passed over');
+    frame.remove();
+  },
+
+  'an engine without vectors': async () => {
+    const {validate} = WebAssembly;
+    WebAssembly.validate = () => false;
+    try {
+      await fails('ErrNoAdapter', 'simd', () => init({device: 'simd'}));
+      await withoutWebGPU(() => fails('ErrNoAdapter', 'auto', () => init()));
+      await init({device: 'simd'}).catch(({message}) => check(message.includes('instructions for vectors'), message));
+    } finally {
+      WebAssembly.validate = validate;
+    }
+  },
+
+  simd: () => withoutWebGPU(async () => {
+    await fails('ErrInvalid', 'a program that is none', () => init({simdWasm: '/nowhere.wasm'}));
+    const given = await init({simdWasm: fetch('/dist/sublet-simd.wasm')});
     same(await given.eye(2).read(), [1, 0, 0, 1], 'a program of the page\'s');
     given.close();
-    Object.defineProperty(navigator, 'gpu', {value: {requestAdapter: async () => null}, configurable: true});
-    const other = await init();
-    check(other.info.driver === 'simd', `without an adapter: ${other.info.driver}`);
-    other.close();
+    const gpu = await init();
     check(gpu.info.driver === 'simd' && gpu.device === null, `driver ${gpu.info.driver}`);
     const mine = new Float32Array([1, 2, 3, 4]), a = gpu.wrap(mine, 2, 2), b = gpu.matrix(2, 2, [1, 0, 0, 2]);
     same(await a.matmul(b).add(1).read(), [2, 5, 4, 9], 'product');
@@ -200,7 +243,7 @@ export const tests = {
     mine[0] = 10;
     a.touch();
     same(await a.sum().read(), [28], 'touch');
-    same(await a.apply(gpu.fn('fn f(x: f32) -> f32 { return 2.0 * x; }')).read(), [20, 8, 12, 16], 'WGSL');
+    same(await a.apply(gpu.fn('fn f(x: f32) -> f32 { return x + 1.0; }')).read(), [11, 5, 7, 9], 'WGSL');
     await fails('ErrUnsupported', 'a GPUBuffer', () => a.buffer);
     gpu.close();
   }),

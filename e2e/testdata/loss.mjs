@@ -2,9 +2,9 @@
 
 // Devices that are lost at every point of a run: at the n-th call of WebGPU, whatever that is, the device that it is about is destroyed.
 
-import {SubletError, init} from '/dist/index.mjs';
+import {SubletError} from '/dist/index.mjs';
 import {Random, Registry, unhandled, within} from './hostile-testing.mjs';
-import {check, same} from './testing.mjs';
+import {check, same, webgpu} from './testing.mjs';
 
 /** Destroys devices at calls of WebGPU. */
 export class Losses {
@@ -150,10 +150,10 @@ class Run {
 /** Loses as many devices as are asked for. What it throws names the seed and what was lost. */
 export async function lose(seed, most) {
   const losses = new Losses(), watch = unhandled(() => true), registry = new Registry();
-  const gpu = await registry.watch(() => init()), file = await gpu.saveParams([['m', {data: Float32Array.from({length: N}, (_, i) => i % 7), shape: [8, 8]}]]);
+  const gpu = await registry.watch(() => webgpu()), file = await gpu.saveParams([['m', {data: Float32Array.from({length: N}, (_, i) => i % 7), shape: [8, 8]}]]);
   const run = new Run(gpu, file), plans = [() => run.round(), () => run.crunch(), () => closing(run)], each = [];
   const closing = async () => {
-    const other = await init(), doomed = new Run(other, file), round = doomed.round();
+    const other = await webgpu(), doomed = new Run(other, file), round = doomed.round();
     other.flush();
     if (losses.calls % 2) await round;
     doomed.wrapped.close();

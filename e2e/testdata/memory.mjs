@@ -3,7 +3,7 @@
 // Tests of where memory is, of what moves between it and the device, and in which order.
 
 import {SubletError, init} from '/dist/index.mjs';
-import {check, contents, fails, gpuBuffer, noise, same, throws, withGpu} from './testing.mjs';
+import {check, contents, fails, gpuBuffer, noise, same, throws, webgpu, withGpu} from './testing.mjs';
 
 export const tests = {
   externalBuffers: withGpu(async (gpu) => {
@@ -82,7 +82,7 @@ export const tests = {
     const m = gpu.wrapBuffer(buffer, 2, 2);
     m.assign(m.add(1));
     same(await m.read(), [2, 3, 4, 5], 'sum');
-    const other = await init();
+    const other = await webgpu();
     await throws('ErrForeign', 'operands of two devices', () => other.zeros(2, 2).add(m));
     await fails('ErrForeign', 'a buffer of another device', () => other.wrapBuffer(buffer, 2, 2).add(1).read());
     other.close();
@@ -94,7 +94,7 @@ export const tests = {
 
   /** Errors that come together are all told: gpu.sync() is not to hide from others that their work was refused. */
   refusedTogether: withGpu(async (gpu) => {
-    const other = await init();
+    const other = await webgpu();
     gpu.zeros(2, 2).assign(1); // compiles what fills
     await gpu.sync();
     const stranger = () => gpu.wrapBuffer(gpuBuffer(other.device, new Float32Array(4)), 2, 2).assign(3);

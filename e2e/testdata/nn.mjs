@@ -2,7 +2,7 @@
 
 // Tests of package nn in JavaScript, against references in plain JavaScript.
 
-import {check, fails, noise, onBoth, same, throws, withGpu} from './testing.mjs';
+import {check, fails, noise, onBoth, same, throws} from './testing.mjs';
 
 const size = (shape) => shape.reduce((n, d) => n * d, 1);
 const sum = (list) => list.reduce((a, b) => a + b, 0);
@@ -228,7 +228,7 @@ export const tests = {
     await throws('ErrShape', 'a residual of another size', () => gpu.nn.quantise(m, {residual: gpu.zeros(1, 1)}));
   }),
 
-  nnTrains: withGpu(async (gpu) => {
+  nnTrains: onBoth(async (gpu) => {
     const x = gpu.tensor(noise(16 * 36, 12), [16, 1, 6, 6]), labels = gpu.matrix(16, 1, Array.from({length: 16}, (_, i) => i % 3), {dtype: 'int32'});
     const kernels = gpu.matrix(4, 9, noise(36, 13).map((v) => v / 3)), bias = gpu.matrix(1, 4, [0, 0, 0, 0]), weights = gpu.matrix(16, 3, noise(48, 14).map((v) => v / 4)), adam = gpu.nn.adam({rate: 0.05});
     const before = gpu.stats().liveBytes, losses = [];
@@ -250,7 +250,7 @@ export const tests = {
     check(gpu.stats().liveBytes === before, `${gpu.stats().liveBytes - before} bytes are left at the end`);
   }),
 
-  nnErrors: withGpu(async (gpu) => {
+  nnErrors: onBoth(async (gpu) => {
     const {nn} = gpu, x = gpu.zeros(2, 12), w = gpu.zeros(1, 4), image = {channels: 1, height: 3, width: 4}, whole = gpu.zeros(2, 12, {dtype: 'int32'}), t = gpu.tensor(x, [2, 1, 3, 4]);
     const other = await import('/dist/index.mjs').then(({init}) => init());
     for (const [code, what, run] of [

@@ -3,9 +3,9 @@
 // Memory that runs out: calls of WebGPU fail as browsers let them fail, and each call of ours either works or says so, changes nothing and
 // works again when there is memory.
 
-import {SubletError, init} from '/dist/index.mjs';
+import {SubletError} from '/dist/index.mjs';
 import {Random, Registry, unhandled, within} from './hostile-testing.mjs';
-import {check, same} from './testing.mjs';
+import {check, same, webgpu} from './testing.mjs';
 
 /** Makes calls on GPU devices fail. `fails` says whether a call is to. */
 export class Shortage {
@@ -160,7 +160,7 @@ class Work {
 /** Injects as many failures as are asked for. What it throws names the seed and the round. */
 export async function press(seed, most) {
   const shortage = new Shortage(), registry = new Registry(), watch = unhandled(() => true);
-  const gpu = await registry.watch(() => init()), cruncher = await registry.watch(() => gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }'));
+  const gpu = await registry.watch(() => webgpu()), cruncher = await registry.watch(() => gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }'));
   const file = await gpu.saveParams([['m', {data: Float32Array.from({length: SIDE * SIDE}, (_, i) => i % 7), shape: [SIDE, SIDE]}]]);
   const work = new Work(gpu, cruncher, file);
   try {

@@ -2,7 +2,7 @@
 
 // Tests of arrays of any number of dimensions, against references in plain JavaScript.
 
-import {check, fails, noise, onBoth, same, throws, withGpu} from './testing.mjs';
+import {check, fails, noise, onBoth, same, throws} from './testing.mjs';
 
 /** An array of a shape in float64. */
 class Reference {
@@ -125,7 +125,7 @@ export const tests = {
     same(await z.imag().add(z.conj().real()).read(), [3, 2], 'their parts');
   }),
 
-  tensorFunctions: withGpu(async (gpu) => {
+  tensorFunctions: onBoth(async (gpu) => {
     const [a] = both(gpu, [2, 3], 7), f = gpu.fn('fn f(x: f32, y: f32, z: f32) -> f32 { return x * y + z; }'), x = noise(6, 7);
     same(await a.apply(f, gpu.tensor([1, 2], [2, 1]), 3).read(), [...x].map((v, i) => v * (i < 3 ? 1 : 2) + 3), 'a function of ours', 1e-6);
     same(await gpu.apply(f, 2, a, a).read(), [...x].map((v) => 3 * v), 'of a number first', 1e-6);
@@ -177,7 +177,7 @@ export const tests = {
     await equal(a.matmul(a.transpose(0, 2, 1)), want, 'with its own transposes', 1e-5);
   }),
 
-  tensorErrors: withGpu(async (gpu) => {
+  tensorErrors: onBoth(async (gpu) => {
     const t = gpu.tensor(noise(24), [2, 3, 4]), m = gpu.zeros(2, 3), other = await import('/dist/index.mjs').then(({init}) => init());
     for (const [code, what, run] of [
       ['ErrShape', 'other sizes', () => t.add(gpu.zeros(3, 3))], ['ErrShape', 'another number', () => m.tensor(7)], ['ErrShape', 'a shape', () => t.reshape(5, -1)],
@@ -199,7 +199,7 @@ export const tests = {
     await throws('ErrClosed', 'a closed tensor', () => t.add(1));
   }),
 
-  tensorMemory: withGpu(async (gpu) => {
+  tensorMemory: onBoth(async (gpu) => {
     const before = gpu.stats().liveBytes, t = gpu.tensor(noise(24), [2, 3, 4]), u = t.permute(2, 1, 0).add(1).eval();
     same(await u.slice(0, 0).read(), [noise(24)[0] + 1, noise(24)[12] + 1], 'evaluated', 1e-6);
     t.close();

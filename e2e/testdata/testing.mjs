@@ -85,8 +85,13 @@ export async function withoutWebGPU(run) {
   }
 }
 
-async function on(driver, run) {
-  const gpu = await init();
+/** A device of WebGPU: SwiftShader, which is not what a page gets by itself. */
+export const webgpu = (options) => init({device: 'webgpu', ...options});
+
+const drivers = {webgpu: 'browser', simd: 'simd'};
+
+async function on(device, run) {
+  const gpu = await init({device}), driver = drivers[device];
   try {
     check(gpu.info.driver === driver, `driver ${gpu.info.driver}, want ${driver}`);
     await run(gpu);
@@ -95,14 +100,14 @@ async function on(driver, run) {
   }
 }
 
-/** A test with a device of its own. */
-export const withGpu = (run) => () => on('browser', run);
+/** A test with a device of its own of WebGPU. */
+export const withGpu = (run) => () => on('webgpu', run);
 
-/** A test on a device of its own, and again on the program for pages without WebGPU. */
-export const onBoth = (run) => async () => {
-  await on('browser', run);
-  await withoutWebGPU(() => on('simd', run));
-};
+/** A test with a device of its own of WebGPU, and again with one that computes on the CPU: only with that where it is called for "simd". */
+export const onBoth = (run) => Object.assign(async (device = 'both') => {
+  if (device !== 'simd') await on('webgpu', run);
+  await on('simd', run);
+}, {both: true});
 
 /** Runs while programs are started that die in an import of theirs as soon as they are to. */
 export async function mortally(name, run) {
@@ -123,11 +128,9 @@ export async function mortally(name, run) {
   }
 }
 
-const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-
 /** @param {GPUDevice} device @param {Float32Array} values */
 export function gpuBuffer(device, values) {
-  const buffer = device.createBuffer({size: values.byteLength, usage});
+  const buffer = device.createBuffer({size: values.byteLength, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST});
   device.queue.writeBuffer(buffer, 0, values);
   return buffer;
 }

@@ -57,13 +57,13 @@ func newDriver(c config) driver.Driver {
 		granted := info
 		granted.Limits.MaxBufferSize = min(info.Limits.MaxBufferSize, e.size())
 		granted.Limits.MaxBindingSize = granted.Limits.MaxBufferSize
-		return software.New(software.Config{Info: granted, Engine: e, GoMemory: goMemory}), nil
+		return software.New(software.Config{Info: granted, Engine: e, GoMemory: goMemory, Pauses: true}), nil
 	}
 	return driver.Driver{
 		Name: info.Driver,
 		Adapters: func(context.Context) ([]driver.Adapter, error) {
-			if !supported() {
-				return nil, nil
+			if ok, why := supported(); !ok {
+				return nil, why
 			}
 			return []driver.Adapter{{Info: info, Open: open}}, nil
 		},

@@ -53,11 +53,18 @@ func goObject() js.Value {
 	return v
 }
 
-func supported() bool {
-	if heap().IsUndefined() {
-		return false
+// supported reports whether there is an adapter, and why there is none: pages have no other driver then.
+func supported() (ok bool, err error) {
+	why := ""
+	switch {
+	case heap().IsUndefined():
+		why = "Go's memory is out of reach"
+	case !js.Global().Get("WebAssembly").Call("validate", bytesOf(probe)).Bool():
+		why = "the JavaScript engine has no WebAssembly with instructions for vectors"
+	default:
+		return true, nil
 	}
-	return js.Global().Get("WebAssembly").Call("validate", bytesOf(probe)).Bool()
+	return false, fail("Adapters", fault.ErrUnsupported, why)
 }
 
 // relaxed reports whether the engine knows relaxed SIMD.
@@ -110,12 +117,7 @@ func translate(ctx context.Context, wasm []byte) (t *translation, err error) {
 // machine is Go's memory.
 type machine struct{}
 
-func newMachine() (*machine, error) {
-	if !supported() {
-		return nil, exception("no WebAssembly with SIMD, or Go's memory is out of reach")
-	}
-	return &machine{}, nil
-}
+func newMachine() (*machine, error) { return &machine{}, nil }
 
 func (*machine) size() uint64 { return memoryBytes }
 
@@ -133,19 +135,8 @@ func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceDat
 
 func (*machine) close(bool, [][]byte) {}
 
-// instance is a module on Go's memory.
-type instance struct{ run js.Value }
-
-func (*machine) instantiate(t *translation) (in *instance, err error) {
-	defer thrown(&err)
+// exports instantiates a module on Go's memory.
+func (*machine) exports(t *translation) js.Value {
 	imports := map[string]any{"env": map[string]any{"memory": heap()}}
-	return &instance{js.Global().Get("WebAssembly").Get("Instance").New(t.module, imports).Get("exports").Get("run")}, nil
+	return js.Global().Get("WebAssembly").Get("Instance").New(t.module, imports).Get("exports")
 }
-
-// call runs workgroups of a dispatch. The error is that of a module that trapped.
-func (i *instance) call(args, scratch, from, to uint32) (result uint32, err error) {
-	defer thrown(&err)
-	return uint32(i.run.Invoke(args, scratch, from, to).Int()), nil
-}
-
-func (*instance) close() {}

@@ -61,7 +61,7 @@ var compiler = sync.OnceValue(func() (r wazero.Runtime) {
 	return r
 })
 
-func supported() bool { return compiler() != nil }
+func supported() (bool, error) { return compiler() != nil, nil }
 
 // relaxed says that wazero knows no relaxed SIMD.
 func relaxed() bool { return false }
@@ -92,7 +92,7 @@ type machine struct {
 func newMachine() (*machine, error) {
 	var mem []byte
 	err := errors.New("no compiler for this processor")
-	if supported() {
+	if compiler() != nil {
 		for size := uint64(memoryBytes); size >= leastBytes; size /= 2 {
 			if mem, err = reserve(int(size &^ (1<<16 - 1))); err == nil {
 				break

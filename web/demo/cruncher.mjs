@@ -2,7 +2,7 @@
 
 import {init} from './index.mjs';
 import {COLOURS, Chart, efficiency, parts, percent} from './shares.mjs';
-import {$, bytes, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
+import {$, bytes, device, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 
 /** @typedef {import('./index.mjs').Gpu} Gpu */
 /** @typedef {import('./index.mjs').Cruncher} Cruncher */
@@ -117,8 +117,8 @@ async function main() {
   $('size').textContent = `${width} \u00d7 ${height}`;
   let gpu;
   try {
-    gpu = await init();
-    showAdapter(gpu.info, 'no WebGPU: nothing here compiles kernels');
+    gpu = await init({device});
+    showAdapter(gpu.info);
     const all = await gpu.cruncher(text.value);
     offer(all.devices.length);
     all.close();

@@ -2,7 +2,7 @@
 
 import {init} from './index.mjs';
 import {readNpy, readText, writeNpy} from './files.mjs';
-import {$, bytes, download, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
+import {$, bytes, device, download, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 
 /** @typedef {import('./files.mjs').Table} Table */
 
@@ -148,7 +148,7 @@ async function main() {
   let result;
   let gpu;
   try {
-    gpu = await init();
+    gpu = await init({device});
   } catch (error) {
     return showNoAdapter(error);
   }

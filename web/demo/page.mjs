@@ -21,9 +21,12 @@ export function showError(error) {
   box.hidden = false;
 }
 
-/** @param {{driver: string, name: string, vendor: string, backend: string, kind: string}} info @param {string} without what to say without WebGPU */
-export function showAdapter(info, without = 'no WebGPU: computing on the CPU') {
-  $('adapter-name').textContent = info.driver === 'browser' ? info.name : without;
+/** What to compute on: ?device=webgpu or simd, or what suits. @type {any} */
+export const device = new URLSearchParams(location.search).get('device') ?? 'auto';
+
+/** @param {{driver: string, name: string, vendor: string, backend: string, kind: string}} info */
+export function showAdapter(info) {
+  $('adapter-name').textContent = info.driver === 'simd' ? 'the CPU, by WebAssembly' : info.name;
   $('adapter').dataset.state = info.kind === 'cpu' ? 'software' : 'gpu';
   $('adapter').title = `${info.vendor} ${info.backend}, ${info.kind}`;
 }

@@ -3,7 +3,7 @@
 import {Pipelines} from '../src/pipelines.mjs';
 import {Timeline, colour} from './timeline.mjs';
 import {drawHistogram, drawImage, drawLoss, drawPicture} from './charts.mjs';
-import {$, bytes, download, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
+import {$, bytes, device, download, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
 
 /** @param {string} id */
 const canvas = (id) => /** @type {HTMLCanvasElement} */ ($(id));
@@ -71,10 +71,6 @@ class Demo {
       file.value = '';
       this.#show(undefined, 'Open image');
     });
-    if (program.info.driver === 'cpu') { // which compiles none of the edges' kernels
-      $('choose-edges').hidden = true;
-      this.choose('train');
-    }
     const redraw = () => this.redraw();
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
     addEventListener('resize', redraw);
@@ -252,7 +248,7 @@ class Demo {
 async function main() {
   let program;
   try {
-    program = await Pipelines.open(new URL('pipelines.wasm', import.meta.url));
+    program = await Pipelines.open(new URL('pipelines.wasm', import.meta.url), device);
   } catch (error) {
     return showNoAdapter(error);
   }

@@ -67,7 +67,7 @@ export class Connection {
   /**
    * Starts a Go program and opens its device.
    * @template {Connection} T @param {new (program: Served) => T} Class @param {WebAssembly.Module | Promise<WebAssembly.Module>} module
-   * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, frugal?: boolean, debug?: string}} options
+   * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, driver?: string, frugal?: boolean, debug?: string}} options
    * @returns {Promise<{connection: T, info: any, device: GPUDevice | null}>}
    */
   static async start(Class, module, mark, options) {

@@ -24,7 +24,7 @@ function word(where, name, words, value = words[0]) {
 /** The most devices of a cruncher: those that a balancer takes. */
 const MAX_DEVICES = 1024;
 
-/** The devices: words of DEVICES and GPUDevices. @param {string} where @param {any} devices @param {GPUDevice} own */
+/** The devices: words of DEVICES and GPUDevices. @param {string} where @param {any} devices @param {GPUDevice | null} own */
 function devicesOf(where, devices, own) {
   if (devices === undefined || devices === 'all') return ['own', 'other'];
   if (devices === 'own') return ['own'];
@@ -33,7 +33,7 @@ function devicesOf(where, devices, own) {
   if (list.length === 0) throw failure('ErrDevices', where, 'no device');
   if (list.length > MAX_DEVICES) throw failure('ErrLimit', where, `${list.length} devices`);
   return list.map((d) => {
-    if (d === own || d === 'own') return 'own';
+    if (d === 'own' || own !== null && d === own) return 'own';
     if (d === 'high-performance' || d === 'low-power' || tagOf(d) === 'GPUDevice') return d;
     throw failure('ErrInvalid', where, `device ${show(d)}; a GPUDevice, "own", "high-performance" or "low-power"`);
   });
@@ -155,7 +155,7 @@ export class Cruncher {
     crunch.watch(this, this.#handle);
   }
 
-  /** @param {() => Promise<Crunch>} program which is held @param {GPUDevice} own @param {unknown} wgsl @param {unknown} options */
+  /** @param {() => Promise<Crunch>} program which is held @param {GPUDevice | null} own @param {unknown} wgsl @param {unknown} options */
   static async open(program, own, wgsl, options) {
     const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'signal']);
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);

@@ -121,6 +121,8 @@ export class Gpu extends functions(make) {
   #crunch = null;
   /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
   #retired = new Set();
+  /** Those that have started. @type {Set<Crunch>} */
+  #started = new Set();
 
   static {
     sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
@@ -300,13 +302,12 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} wgsl @param {unknown} [options] */
   async cruncher(wgsl, options) {
-    const where = 'cruncher', device = this.#device;
+    const device = this.#device;
     this.#session.check();
-    if (!device) throw failure('ErrUnsupported', where, 'the CPU compiles no WGSL');
     return Cruncher.open(() => this.#cruncherProgram(device), device, wgsl, options);
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   async #cruncherProgram(device) {
     const opened = this.#crunch ?? this.#newCruncherProgram(device);
     try {
@@ -320,7 +321,7 @@ export class Gpu extends functions(make) {
     }
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   #newCruncherProgram(device) {
     const opened = this.#crunch = this.#startCruncher(device);
     opened.then(({ended}) => ended).then(() => this.#forget(opened), () => {});
@@ -340,10 +341,13 @@ export class Gpu extends functions(make) {
     opened.then((crunch) => crunch.retire(), () => {});
   }
 
-  /** @param {GPUDevice} device */
+  /** @param {GPUDevice | null} device */
   async #startCruncher(device) {
     this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
-    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device);
+    const crunch = await Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
+    this.#started.add(crunch);
+    crunch.ended.then(() => this.#started.delete(crunch));
+    return crunch;
   }
 
   /** @param {unknown} fn @param {...unknown} args */
@@ -378,6 +382,7 @@ export class Gpu extends functions(make) {
 
   close() {
     this.#session.close();
+    for (const crunch of this.#started) crunch.close();
     if (this.#crunch) this.#retired.add(this.#crunch);
     for (const opened of this.#retired) opened.then((crunch) => crunch.close(), () => {});
     this.#retired.clear();

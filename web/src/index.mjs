@@ -10,6 +10,7 @@ import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
 import {Session} from './session.mjs';
+import {read} from './source.mjs';
 import {Sparse} from './sparse.mjs';
 import {Tensor} from './tensor-expr.mjs';
 import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
@@ -19,11 +20,14 @@ export {
   SubletError, Tensor, View,
 };
 
-/** @param {any} options */
-async function start({wasm, device, power, fallback = true, cruncherWasm, debug}) {
-  debug ??= Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '';
-  if (device !== undefined && tagOf(device) !== 'GPUDevice') {
-    throw failure('ErrInvalid', 'init', `device ${show(device)} is no GPUDevice`);
+const OPTIONS = Object.freeze(['device', 'power', 'debug', 'wasm', 'simdWasm', 'cruncherWasm']);
+const DEVICES = Object.freeze(['auto', 'webgpu', 'simd']);
+
+/** @param {unknown} options */
+async function start(options) {
+  const {device = 'auto', power, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', ...programs} = read('init', options, OPTIONS);
+  if (!DEVICES.includes(device) && tagOf(device) !== 'GPUDevice') {
+    throw failure('ErrInvalid', 'init', `device ${show(device)}; it is "auto", "webgpu", "simd" or a GPUDevice`);
   }
   if (![undefined, 'high-performance', 'low-power'].includes(power)) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
@@ -31,15 +35,13 @@ async function start({wasm, device, power, fallback = true, cruncherWasm, debug}
   if (!['', 'calls', 'kernels', 'wgsl'].includes(debug)) {
     throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels" or "wgsl"`);
   }
-  if (typeof fallback === 'number') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
-  const sources = {wasm: await wasm, fallback: await fallback}, cruncher = await cruncherWasm;
-  const opened = await Session.open(sources, {device, frugal: power === 'low-power', debug});
+  const sources = {wasm: await programs.wasm, simdWasm: await programs.simdWasm}, cruncher = await programs.cruncherWasm;
+  const opened = await Session.open(sources, device, {power, debug});
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 
 /** @param {unknown} [options] */
 export async function init(options = {}) {
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', 'init', `options that are ${show(options)} and no object`);
   try {
     return await start(options);
   } catch (error) {

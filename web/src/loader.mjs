@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {SubletError, failure, show} from './errors.mjs';
+import {Kernels} from './kernels.mjs';
 
 /**
  * A running Go program.
@@ -34,14 +35,15 @@ async function goLoader() {
 let loader;
 
 /**
- * How much garbage a program of Go's collects before it clears it away, in percent of what is in use. That is little, matrices lie in
- * the GPU's memory, and each collection holds up the page.
+ * How much garbage a program of Go's collects before it clears it away, in percent of what is in use, as each collection holds up the
+ * page. Where matrices lie in the program's memory, of which there are 4 GiB at most, it clears earlier when these get scarce.
  */
 const GC_PERCENT = '400';
+const GC_MEMORY = '2GiB';
 
-/** The package's own programs: for WebGPU, for pages without it, and for Gpu.cruncher. */
+/** The package's own programs: for WebGPU, for where there is none, and for Gpu.cruncher. */
 const PROGRAM = 'sublet.wasm';
-const CPU_PROGRAM = 'sublet-cpu.wasm';
+const SIMD_PROGRAM = 'sublet-simd.wasm';
 export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
 
 /** Those that were compiled. @type {Map<string, Promise<WebAssembly.Module>>} */
@@ -57,19 +59,29 @@ async function compileResponse(response) {
   return WebAssembly.compileStreaming(response);
 }
 
+/**
+ * Compiles a program that lies in a file beside this one, which Node does not fetch. Bundlers for pages find no import to choke on.
+ * @param {string | URL} address
+ */
+async function compileFile(address) {
+  const files = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:fs/promises');
+  if (!files || !String(address).startsWith('file:')) return null;
+  return WebAssembly.compile(await files.readFile(new URL(address)));
+}
+
 /** @param {unknown} source @returns {Promise<WebAssembly.Module>} */
 async function compile(source) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof Response) return compileResponse(source);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(/** @type {BufferSource} */ (source));
-  if (typeof source === 'string' || source instanceof URL) return compileResponse(await fetch(source));
+  if (typeof source === 'string' || source instanceof URL) return await compileFile(source) ?? compileResponse(await fetch(source));
   throw failure('ErrInvalid', 'init', `wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
 }
 
 /** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */
 function address(name) {
   switch (name) {
-    case CPU_PROGRAM: return new URL('./sublet-cpu.wasm', import.meta.url);
+    case SIMD_PROGRAM: return new URL('./sublet-simd.wasm', import.meta.url);
     case CRUNCHER_PROGRAM: return new URL('./sublet-cruncher.wasm', import.meta.url);
     default: return new URL('./sublet.wasm', import.meta.url);
   }
@@ -86,30 +98,30 @@ export function moduleOf(source, own) {
   return module;
 }
 
-/**
- * Whether there is an adapter. It also lets the browser start its GPU process while the program loads; what it answers, the
- * program will ask for again.
- */
-async function hasAdapter() {
+/** What adapters that compute on the CPU say of themselves; see kind in wasm/browser/adapter.go. */
+const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i;
+
+/** Whether WebGPU has more than a program on the CPU, which takes several times as long as this package's own. @param {string} [power] */
+async function hasGPU(power) {
   try {
-    return await navigator.gpu.requestAdapter() !== null;
+    const adapter = await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
+    if (!adapter) return false;
+    const {info = {}} = /** @type {any} */ (adapter); // which older browsers lack
+    if (info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter) return false;
+    return !SOFTWARE.test([info.vendor, info.architecture, info.device, info.description].join(' '));
   } catch { // no navigator, or no WebGPU
     return false;
   }
 }
 
 /**
- * The program that suits the page. Where there is no WebGPU at all, that for WebGPU is not even asked for.
- * @param {{wasm?: unknown, fallback: unknown}} sources as init was given them @param {boolean} wanted whether a device was given
+ * The program for a device. Only that one is fetched.
+ * @param {{wasm?: unknown, simdWasm?: unknown}} sources as init was given them @param {string | GPUDevice} device @param {string} [power]
  * @returns {Promise<WebAssembly.Module>}
  */
-export async function suitable({wasm: source, fallback}, wanted) {
-  const cpu = () => moduleOf(fallback === true ? undefined : fallback, CPU_PROGRAM);
-  if (wanted || fallback === false) return moduleOf(source, PROGRAM);
-  if (globalThis.navigator?.gpu === undefined) return cpu();
-  const module = moduleOf(source, PROGRAM);
-  module.catch(() => {}); // whether somebody waits for it is not known yet
-  return await hasAdapter() ? module : cpu();
+export async function suitable({wasm, simdWasm}, device, power) {
+  const simd = device === 'simd' || device === 'auto' && !await hasGPU(power);
+  return simd ? moduleOf(simdWasm, SIMD_PROGRAM) : moduleOf(wasm, PROGRAM);
 }
 
 /**
@@ -134,7 +146,7 @@ function calmTimers(go) {
 /**
  * Loads and starts a Go program.
  * @param {WebAssembly.Module | Promise<WebAssembly.Module>} program @param {string} mark an export by which it is known
- * @param {{device?: GPUDevice, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
+ * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
  * @returns {Promise<Program>}
  */
 export async function load(program, mark, start) {
@@ -146,7 +158,10 @@ export async function load(program, mark, start) {
   ]);
   const go = new Go();
   go.env.GOGC = GC_PERCENT;
+  go.env.GOMEMLIMIT = GC_MEMORY;
+  if (typeof start.driver === 'string') go.env.SUBLET_DRIVER = start.driver;
   calmTimers(go);
+  go.importObject.sublet = new Kernels();
   const instance = await WebAssembly.instantiate(module, go.importObject);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');

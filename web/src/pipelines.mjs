@@ -24,9 +24,10 @@ export class Pipelines extends Connection {
   /** The device, as Gpu.info. @type {any} */
   info;
 
-  /** @param {URL} address of the program */
-  static async open(address) {
-    const {connection, info} = await Connection.start(Pipelines, moduleOf(address, ''), 'sublet_pipelines', {});
+  /** @param {URL} address of the program @param {string} device "webgpu", "simd" or the better one */
+  static async open(address, device) {
+    const driver = {webgpu: 'browser', simd: 'simd'}[device];
+    const {connection, info} = await Connection.start(Pipelines, moduleOf(address, ''), 'sublet_pipelines', {driver});
     connection.info = info;
     return connection;
   }

@@ -25,11 +25,12 @@ export class Session extends Connection {
   #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
 
   /**
-   * Starts the program that suits the page.
-   * @param {{wasm?: unknown, fallback: unknown}} sources @param {{device?: GPUDevice, frugal: boolean, debug: string}} options
+   * Starts the program for a device.
+   * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device @param {{power?: string, debug: string}} options
    */
-  static open(sources, options) {
-    return Connection.start(Session, suitable(sources, options.device !== undefined), 'sublet_matrices', options);
+  static open(sources, device, {power, debug}) {
+    const own = typeof device === 'string' ? undefined : device;
+    return Connection.start(Session, suitable(sources, device, power), 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
   }
 
   /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */

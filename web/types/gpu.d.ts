@@ -10,19 +10,24 @@ import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, Save
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
 
+/** A WebAssembly program of the package: its address, a response, its bytes or the module. */
+export type Program = string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+
 /** Options of {@link init}. */
 export interface InitOptions {
-  /** The WebAssembly program: its address, a response, its bytes or the module. The package's own `sublet.wasm` by default. */
-  readonly wasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
-  /** A device of yours to work on. Buffers made on it can be wrapped, and closing leaves it alone. */
-  readonly device?: GPUDevice;
+  /**
+   * What to compute on. "auto", the default, is "webgpu" where the browser has a GPU for it, and "simd" otherwise: {@link Info.driver}
+   * tells which. "webgpu" takes any adapter of WebGPU, also one that computes on the CPU (SwiftShader, llvmpipe), or rejects with
+   * `ErrNoAdapter`. "simd" computes on the CPU, by WebAssembly with instructions for vectors, in every page and in Node. A GPUDevice of
+   * yours: buffers made on it can be wrapped, and closing leaves it alone.
+   */
+  readonly device?: "auto" | "webgpu" | "simd" | GPUDevice;
+  /** The program for WebGPU. The package's own `sublet.wasm` by default. */
+  readonly wasm?: Program;
+  /** The program for "simd". The package's own `sublet-simd.wasm` by default. Only the one of both that is needed is loaded. */
+  readonly simdWasm?: Program;
   /** Which of several GPUs to take. The fastest by default. */
   readonly power?: "high-performance" | "low-power";
-  /**
-   * Whether to compute on the CPU, slowly, where there is no WebGPU. True by default; see {@link Info.driver}. That is a
-   * program of its own, loaded only then: the package's `sublet-cpu.wasm`, or what is given here in place of true.
-   */
-  readonly fallback?: boolean | string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
   /**
    * Logs what the device does by `console.debug`, losses and refusals by `console.warn`: "calls" are buffers, transfers and batches,
    * "kernels" also each kernel compiled and each launch, "wgsl" also their source. `globalThis.SUBLET_DEBUG` has the same effect where
@@ -30,25 +35,25 @@ export interface InitOptions {
    */
   readonly debug?: "calls" | "kernels" | "wgsl" | "";
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
-  readonly cruncherWasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+  readonly cruncherWasm?: Program;
 }
 
 /**
  * Loads the program and opens a device. Each call makes one of its own.
  *
- * Rejects with `ErrNoAdapter` where there is no WebGPU and no fallback is wanted, and with `ErrInvalid` when the program
- * cannot be loaded; a later call tries again.
+ * Rejects with `ErrNoAdapter` where there is no such device, as in an engine whose WebAssembly has no instructions for vectors, and with
+ * `ErrInvalid` when the program cannot be loaded; a later call tries again.
  */
 export function init(options?: InitOptions): Promise<Gpu>;
 
 /** What the device is. */
 export interface Info {
-  /** "browser" for WebGPU, "cpu" for the fallback. */
+  /** "browser" for WebGPU, "simd" for the CPU. */
   readonly driver: string;
   readonly name: string;
   readonly vendor: string;
   readonly backend: string;
-  /** "discrete", "integrated", "virtual", "cpu" or "unknown". A software adapter is "cpu" as well. */
+  /** "discrete", "integrated", "virtual", "cpu" or "unknown": "cpu" for "simd" and for software adapters of WebGPU. */
   readonly kind: string;
   readonly features: readonly string[];
   readonly limits: {
@@ -91,7 +96,7 @@ export class Gpu {
 
   readonly info: Info;
   /**
-   * The device beneath, for work of your own; null on the CPU. What was called before is queued on it once
+   * The device beneath, for work of your own; null for "simd". What was called before is queued on it once
    * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled. It is another one after {@link Gpu.reopen}.
    */
   readonly device: GPUDevice | null;

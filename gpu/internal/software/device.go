@@ -71,7 +71,7 @@ func New(c Config) *Device {
 		mapped:   map[driver.BufferID]*byte{},
 		memory:   memory.Meter{Foreign: !c.GoMemory},
 	}
-	d.queue.init(d.name("queued work"), d.pause)
+	d.queue.init(d.name("queued work"), c.Pauses, d.pause)
 	return d
 }
 
@@ -330,7 +330,12 @@ func (d *Device) take(l *driver.CommandList) (*work, error) {
 	data := make([][]byte, len(l.Data))
 	for i, h := range l.Data {
 		var err error
-		if data[i], err = d.stage(h); err != nil {
+		if i == 0 && d.direct(l) {
+			data[i], err = d.load(h, d.written(l))
+		} else {
+			data[i], err = d.load(h, make([]byte, (h.Size+3)&^3))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

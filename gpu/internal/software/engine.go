@@ -56,4 +56,6 @@ type Config struct {
 	// GoMemory says that the engine's memory is Go's: the collector frees it, and any []byte can be imported, not just what is the memory
 	// of a buffer already.
 	GoMemory bool
+	// Pauses says that programs call Pause themselves unless they are brief.
+	Pauses bool
 }

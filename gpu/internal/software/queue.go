@@ -24,9 +24,14 @@ type queue struct {
 	running chan struct{} // full while a command runs
 	frees   chan struct{} // done of the last work that gives memory back, nil if there is none
 
-	// slice is how long works may keep the thread, begun when they began to; 0 where they have one of their own.
-	slice time.Duration
-	begun time.Time
+	// slice is how long works may keep the thread, 0 where they have one of their own. They have it since begun, turn is closed when they
+	// have let it go since, and pauses counts how often they did by themselves.
+	slice  time.Duration
+	begun  time.Time
+	turn   <-chan struct{}
+	pauses int
+	burst  int                    // how many commands run in one go; more than one only where there is one thread
+	next   func() <-chan struct{} // is nextTurn but in tests
 }
 
 // work is what one call has the device do.
@@ -67,16 +72,23 @@ func (c *command) run() error {
 const (
 	// defaultStaged lets a program be some buffers ahead of the device without doubling its memory.
 	defaultStaged = 256 << 20
-	// pageSlice is how long a page may stand still. A pause costs some 4 ms.
+	// pageSlice is how long a page may stand still.
 	pageSlice = 50 * time.Millisecond
+	// manyBrief is how many commands run with no look at the clock in between, where those that are not brief pause by themselves. A look
+	// takes as long as a small dispatch.
+	manyBrief = 8
 )
 
-func (q *queue) init(op string, pause func()) {
+func (q *queue) init(op string, pauses bool, pause func()) {
 	q.op, q.pause = op, pause
 	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
 	close(q.last)
-	if runtime.GOARCH == "wasm" {
+	q.turn, q.next = q.last, nextTurn
+	if runtime.GOOS == "js" {
 		q.slice = pageSlice
+		if pauses {
+			q.burst = manyBrief
+		}
 	}
 }
 
@@ -84,10 +96,8 @@ func (q *queue) init(op string, pause func()) {
 func (d *Device) enqueue(w *work) {
 	q := &d.queue
 	before := q.last
-	select {
-	case <-before:
-		q.begun = time.Now()
-	default:
+	if q.slice > 0 && over(before) && over(q.turn) {
+		q.begun, q.turn = time.Now(), q.next()
 	}
 	w.done = make(chan struct{})
 	q.last = w.done
@@ -96,6 +106,16 @@ func (d *Device) enqueue(w *work) {
 		<-before
 		d.perform(w)
 	}()
+}
+
+// over reports whether a channel is closed.
+func over(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // release calls free once the work submitted so far is done. The engine does it all when the device is closed or lost before.
@@ -107,11 +127,9 @@ func (d *Device) release(free func()) {
 		free()
 		return
 	}
-	select {
-	case <-d.queue.last:
+	if over(d.queue.last) {
 		free()
 		return
-	default:
 	}
 	w := &work{kind: ofFree, commands: []command{{do: func() {
 		d.mu.Lock()
@@ -125,8 +143,8 @@ func (d *Device) release(free func()) {
 // perform runs the commands of a work. One that does not return, because its kernel panicked or ended the goroutine, loses
 // the device.
 func (d *Device) perform(w *work) {
-	var c command
-	returned := false
+	var c *command
+	returned, held := false, false
 	defer func() {
 		cause := fault.Panic(recover())
 		d.mu.Lock()
@@ -142,11 +160,17 @@ func (d *Device) perform(w *work) {
 		d.mu.Unlock()
 		close(w.done)
 	}()
-	for _, c = range w.commands {
-		if !d.begin(w) {
+	for i := range w.commands {
+		c = &w.commands[i]
+		if !held && !d.begin(w) {
 			break
 		}
+		pauses := d.queue.pauses
 		err := c.run()
+		// Where there is one thread, nobody else had it.
+		if held = d.queue.burst > 1 && err == nil && (i+1)%d.queue.burst > 0 && i < len(w.commands)-1 && pauses == d.queue.pauses; held {
+			continue
+		}
 		<-d.queue.running
 		if err != nil {
 			d.refuse(w, c.label, err)
@@ -159,9 +183,10 @@ func (d *Device) perform(w *work) {
 
 // pause lets the page run if works have kept the thread for long.
 func (d *Device) pause() {
-	if limit := d.queue.slice; limit > 0 && time.Since(d.queue.begun) > limit {
-		time.Sleep(time.Nanosecond) // only a wait for a timer lets the page run
-		d.queue.begun = time.Now()
+	if q := &d.queue; q.slice > 0 && time.Since(q.begun) > q.slice {
+		q.pauses++
+		<-q.turn
+		q.begun, q.turn = time.Now(), q.next()
 	}
 }
 
@@ -264,7 +289,9 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 			src := data[v[3]]
 			dst := d.span(v[0], c.U64(1), uint64(len(src)))
 			w.staged += uint64(len(src))
-			add(func() { copy(dst, src) })
+			if !same(dst, src) { // is there already
+				add(func() { copy(dst, src) })
+			}
 		case driver.OpCopy:
 			dst, src := d.span(v[0], c.U64(1), c.U64(6)), d.span(v[3], c.U64(4), c.U64(6))
 			add(func() { copy(dst, src) })
@@ -294,16 +321,28 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 // epoch is when the clock began.
 var epoch = time.Now()
 
-// stage copies host data, with zeros up to a multiple of 4.
-func (d *Device) stage(h driver.Host) ([]byte, error) {
-	data := slices.Clone(h.Mem())
-	if m := h.Copier(); m != nil {
-		data = make([]byte, h.Size)
-		if m.Load(h.Offset, data) < len(data) {
-			return nil, d.shortened("Submit")
-		}
+// direct reports whether a list only writes, and nothing is to be done before it: the data then need not be staged.
+func (d *Device) direct(l *driver.CommandList) bool {
+	return len(l.Data) == 1 && len(l.Words) == 5 && over(d.queue.last) // the words of a write
+}
+
+// written is what such a list writes to.
+func (d *Device) written(l *driver.CommandList) (mem []byte) {
+	for c := range l.All() {
+		mem = d.span(c.Words[0], c.U64(1), (uint64(l.Data[0].Size)+3)&^3)
 	}
-	return append(data, make([]byte, -h.Size&3)...), nil
+	return mem
+}
+
+// load copies host data, with zeros up to a multiple of 4, and returns what it copied to.
+func (d *Device) load(h driver.Host, to []byte) ([]byte, error) {
+	clear(to[h.Size:])
+	if m := h.Copier(); m == nil {
+		copy(to, h.Mem())
+	} else if m.Load(h.Offset, to[:h.Size]) < h.Size {
+		return nil, d.shortened("Submit")
+	}
+	return to, nil
 }
 
 func (d *Device) dispatch(w []uint32, blocks []byte) command {

@@ -45,7 +45,7 @@ type Page interface {
 	// Object returns what the page keeps under the number, once: memory, as in the Foreign field of a gpu.Host, or anything else
 	// of JavaScript.
 	Object(number uint32) any
-	// Load and Store copy memory of the page's, from byte at on, to and from Go's. Load returns how many bytes there were.
+	// Load and Store copy memory of the page's, from byte at on, to and from Go's. Load returns len(into), or 0 if there are fewer bytes.
 	Load(object any, at int, into []byte) int
 	Store(object any, at int, from []byte) int
 	// Text is Object for a string.

@@ -64,7 +64,7 @@ func (h *host) Text(number uint32) string { return h.object.Invoke(number).Strin
 
 // Load implements [Page] for a Uint8Array.
 func (h *host) Load(object any, at int, into []byte) (n int) {
-	if v := from(object, at); v.Type() == js.TypeObject {
+	if v := from(object, at); v.Type() == js.TypeObject && v.Length() >= len(into) {
 		n = js.CopyBytesToGo(into, v)
 	}
 	return n

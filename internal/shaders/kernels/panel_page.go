@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build sublet_page && !sublet_simd
+
+package kernels
+
+import "github.com/sublet-gpu/sublet/internal/shaders/fuse"
+
+// SIMD says that the npm package's program for pages with WebGPU goes without the kernels of panel.go.
+const SIMD = false
+
+var productPanel, productPack *form
+
+func (*Request) panels() bool { return false }
+
+func (*Request) planPanels(fuse.Type) *Product { return nil }
+
+func panelText(*Kernel, fuse.Type) string { return "" }
+
+func packPanels[N fuse.Num](*fuse.Eval[N], []int) {}
+
+func multiplyPanels[N fuse.Num](*Kernel, *fuse.Eval[N], []int, [][]byte) {}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What computes on the CPU, in Node: the tests of pages, as far as they need no page, and the package as npm installs it.
+
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {mkdirSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {register} from 'node:module';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {test} from 'node:test';
+import {fileURLToPath} from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+// Where the tests of pages find the package and files.
+const hooks = `export const resolve = (name, context, next) => next(name.startsWith('/dist/') ? ${JSON.stringify(new URL('..', import.meta.url).href)} + name.slice(1) : name, context);`;
+register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+const {fetch} = globalThis;
+globalThis.fetch = async (source, ...more) => {
+  if (typeof source !== 'string' || !source.startsWith('/params/')) return fetch(source, ...more);
+  try {
+    return new Response(readFileSync(new URL(`../../buffer/file/params/testdata${source.slice(7)}`, import.meta.url)));
+  } catch {
+    return new Response('', {status: 404});
+  }
+};
+
+for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'contract', 'params', 'cruncher-calls', 'cruncher-arrays', 'cruncher-failures']) {
+  const {tests} = await import(`../../e2e/testdata/${name}.mjs`), both = Object.entries(tests).filter(([, run]) => run.both);
+  assert.ok(both.length > 0, name);
+  for (const [what, run] of both) test(`${name}: ${what}`, () => run('simd'));
+}
+
+test('the package that npm installs', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sublet-')), installed = join(folder, 'node_modules', 'sublet');
+  t.after(() => rmSync(folder, {recursive: true}));
+  mkdirSync(installed, {recursive: true});
+  const [{filename}] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore']}));
+  execFileSync('tar', ['xzf', join(folder, filename), '-C', installed, '--strip-components=1']);
+  const program = `
+    const {init} = await import('sublet'), codes = [];
+    for (const options of [{device: 'webgpu'}, {fallback: true}, {device: 'cpu'}, {simdWasm: new URL('file:///nowhere.wasm')}]) await init(options).catch(({code}) => codes.push(code));
+    const gpu = await init(), a = gpu.matrix(2, 2, [1, 2, 3, 4]);
+    console.log(codes.join(), gpu.info.driver, gpu.info.kind, gpu.device, ...await a.matmul(a).apply(gpu.fn('fn f(x: f32) -> f32 { return x * 2.0; }')).read());`;
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {cwd: folder, encoding: 'utf8'}); // it ends by itself
+  assert.equal(said, 'ErrNoAdapter,ErrInvalid,ErrInvalid,ErrInvalid simd cpu null 14 20 30 44\n');
+});
