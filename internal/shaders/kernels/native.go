@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !js
-
 package kernels
 
 import (
@@ -15,6 +13,9 @@ import (
 
 // plainTile is the variant that is planned where package gemm does the work of the kernel: its text reads factors of any layout.
 var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
+
+// runsNative leaves out of programs for pages what none of them calls.
+const runsNative = runtime.GOOS != "js"
 
 // native reports whether package gemm multiplies: it takes float32 and knows no function behind a product, which takes a launch of its
 // own, and which a stack has no place for.

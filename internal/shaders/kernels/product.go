@@ -79,7 +79,7 @@ func (r *Request) Pick() (*Product, error) {
 		return nil, err
 	}
 	switch {
-	case r.native():
+	case runsNative && r.native():
 		return r.planNative(), nil
 	case r.panels():
 		return r.planPanels(r.Type), nil
@@ -110,7 +110,7 @@ func (r *Request) Candidates() ([]*Product, error) {
 	for i, c := range all {
 		plans[i] = r.plan(c)
 	}
-	if err == nil && r.native() {
+	if err == nil && runsNative && r.native() {
 		plans = append(plans, r.planNative())
 	}
 	if err == nil && r.panels() {
