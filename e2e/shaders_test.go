@@ -156,9 +156,9 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 				g = *chain(fuse.U32, f.Store.Class)
 				g.Bits = true
 			}
-			rows, _ := kernels.FoldRows(fold, 9, 300, way&1 != 0, way&2 != 0)
+			rows, _ := kernels.FoldRows(fold, 9, 300, way&1 != 0, kernels.Device{Software: way&2 != 0})
 			p.launch(t, rows, &g)
-			cols, _ := kernels.FoldCols(fold, 9, 300, way&1 != 0, way&2 != 0)
+			cols, _ := kernels.FoldCols(fold, 9, 300, way&1 != 0, kernels.Device{Software: way&2 != 0})
 			p.launch(t, cols, &g)
 		}
 	}
@@ -215,7 +215,10 @@ func allPrograms(t *testing.T) programs {
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
-				p.launch(t, kernels.Softmax(5, cols, log, software), chain(fuse.F32, fuse.Vector))
+				for _, simd := range []bool{false, true} {
+					d := kernels.Device{Software: software, SIMD: simd}
+					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
+				}
 			}
 		}
 	}

@@ -138,22 +138,29 @@ func Drivers() []string {
 	return names
 }
 
-// trust orders adapters for Open, lowest first.
-func (a *Adapter) trust() int {
+// Rank tells how early Open takes an adapter, 1 for those that it takes first, and why. Of adapters of one rank it takes the first.
+func (a *Adapter) Rank() (rank int, why string) {
 	switch {
-	case !a.Info.Features.Has(driver.FeatureWGSL): // the oracle
-		return 4
+	case a == nil:
+		return 0, ""
+	case !a.Info.Features.Has(driver.FeatureWGSL):
+		return 5, "the oracle: one thread of Go, the library's own kernels only"
 	case a.Experimental:
-		return 3
+		return 4, "experimental"
 	case a.Info.Kind != driver.KindCPU:
-		return 0
+		return 1, "a GPU"
 	case a.Info.Driver == own:
-		return 1
+		return 2, "computes on the CPU itself, faster than software adapters"
 	}
-	return 2
+	return 3, "a software adapter"
 }
 
-// own is the name of the driver that Open prefers to software adapters of others, which take longer for the same.
+func (a *Adapter) trust() int {
+	rank, _ := a.Rank()
+	return rank
+}
+
+// own is the name of the driver that Open prefers to software adapters of the system's, which take several times as long for the same.
 const own = "simd"
 
 // Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
@@ -197,7 +204,8 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 
 // Open opens the best adapter that fits the options: a GPU, then the driver "simd", which computes on the CPU, then software adapters of
 // the system or the browser (llvmpipe, SwiftShader), and the Go oracle (driver "cpu") where there is nothing else. An experimental
-// adapter is taken where only the oracle is left beside it, or the driver is asked for by name. Close the device when done.
+// adapter is taken where only the oracle is left beside it, or the driver is asked for by name; see [Adapter.Rank]. Close the device when
+// done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)

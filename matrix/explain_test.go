@@ -17,6 +17,7 @@ import (
 // TestExplain compares plans with what is launched: fusion can be seen.
 func TestExplain(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		a, b := owned(t, dev, 8, 8, random(newRand(1), 64)...), owned(t, dev, 8, 8, random(newRand(2), 64)...)
 		bias := owned(t, dev, 1, 8, random(newRand(3), 8)...)
 		vars := map[string]arg{"A": a, "B": b, "bias": bias}
@@ -72,6 +73,7 @@ func TestExplain(t *testing.T) {
 // TestManyOperands has chains of ten operations over as many matrices as a kernel binds, and over more.
 func TestManyOperands(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		const n = 12
 		var list []*dense
 		sum := make([]float64, n*n)

@@ -15,12 +15,18 @@ func UseHardwareKernels(dev *gpu.Device) { pretend(dev, false) }
 // UseNarrowKernels makes expressions on the device take the kernels meant for SwiftShader.
 func UseNarrowKernels(dev *gpu.Device) { pretend(dev, true) }
 
+// UseOneLaunch makes expressions on the device take kernels of products that need no launch before or behind them.
+func UseOneLaunch(dev *gpu.Device) {
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.SIMD, info.Native = false, false })
+}
+
 // UseSIMDKernels makes expressions on the device take the kernels meant for SIMD on the CPU.
 func UseSIMDKernels(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD = true, true })
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD, info.Native = true, true, false })
 }
 
 func pretend(dev *gpu.Device, swiftShader bool) {
+	UseOneLaunch(dev)
 	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SwiftShader = swiftShader, swiftShader })
 }
 

@@ -128,6 +128,7 @@ func TestProductLayouts(t *testing.T) {
 // TestProductTail checks that the element-wise tail runs in the product's own kernel.
 func TestProductTail(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		rng := newRand(5)
 		x, y, r := random(rng, 40*30), random(rng, 30*50), random(rng, 50)
 		a := must[*dense](t)(matrix.FromSlice(dev, 40, 30, x))

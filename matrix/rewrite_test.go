@@ -260,6 +260,7 @@ func moved(p *matrix.Plan) (launches, bytes int) {
 // TestRewritesMoveLess counts launches and bytes, of plans and as they run.
 func TestRewritesMoveLess(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		const n = 64
 		vars := map[string]arg{}
 		for i, name := range []string{"A", "B", "C"} {
@@ -305,6 +306,7 @@ func TestRewritesMoveLess(t *testing.T) {
 // TestNotRewritten has expressions in which a part is used twice, a user's own order, and empty operands.
 func TestNotRewritten(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		o := &operands{t, dev, newRand(62), false}
 		a, b, x := o.matrix(9, 9), o.matrix(9, 9), o.matrix(9, 1)
 		ab := a.times(b)

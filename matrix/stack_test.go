@@ -69,7 +69,7 @@ func testStacks(t *testing.T, dev *gpu.Device, turns int) {
 			}
 			want.Apply(func(_, j int, v float64) float64 { return v + bias.At(0, j) }, want)
 			got := wide(t, dev, what, e)
-			if used := dev.Stats().Dispatches - before; used > 3 { // parts of transposes and columns are copied
+			if used := dev.Stats().Dispatches - before; used > 4 { // parts of transposes and columns are copied, and a kernel of its own may do what is behind a product
 				t.Errorf("%s: %d kernels", what, used)
 			}
 			bound := 64 * float64(k*k+4)

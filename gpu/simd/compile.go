@@ -3,6 +3,8 @@
 package simd
 
 import (
+	"errors"
+
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
@@ -20,7 +22,10 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 		return nil, err
 	}
 	m, err := compile.Generate(p, compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory})
-	if err != nil {
+	switch {
+	case errors.Is(err, fault.ErrLimit):
+		return nil, fail("NewKernel", fault.ErrLimit, err.Error())
+	case err != nil:
 		return nil, compileError(err.Error())
 	}
 	c := &code{wasm: m.Wasm, scratch: m.Scratch}

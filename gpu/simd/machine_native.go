@@ -20,10 +20,10 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/gemm"
 )
 
 const (
-	machineName = "WebAssembly SIMD on " + runtime.GOARCH
 	// pages is how much memory a device may have: all that an address of 32 bits reaches but for a page, as wazero takes the size as
 	// 32 bits too.
 	pages       = 1<<16 - 1
@@ -36,6 +36,8 @@ const (
 	chunkTime = 2 * time.Millisecond
 	goMemory  = false
 )
+
+var machineName = "WebAssembly SIMD on " + runtime.GOARCH + ", products by " + gemm.Kernel()
 
 // threads is how many goroutines run a dispatch.
 var threads = func() int { return runtime.GOMAXPROCS(0) }

@@ -14,7 +14,7 @@ func tileGo(t *tile) {
 		for j := range t.cols {
 			var sum float32
 			for p := range t.depth {
-				sum += t.a[i*t.aRow+p*t.aStep] * t.b[p*t.bStep+j]
+				sum += float32(t.a[i*t.aRow+p*t.aStep] * t.b[p*t.bStep+j])
 			}
 			if c := &t.c[i*t.cRow+j]; t.add {
 				*c += sum
@@ -32,14 +32,14 @@ func tileFull(t *tile) {
 	for p := range t.depth {
 		b := (*[4]float32)(t.b[p*t.bStep:])
 		x, y := a0[p*t.aStep], a1[p*t.aStep]
-		s00 += x * b[0]
-		s01 += x * b[1]
-		s02 += x * b[2]
-		s03 += x * b[3]
-		s10 += y * b[0]
-		s11 += y * b[1]
-		s12 += y * b[2]
-		s13 += y * b[3]
+		s00 += float32(x * b[0])
+		s01 += float32(x * b[1])
+		s02 += float32(x * b[2])
+		s03 += float32(x * b[3])
+		s10 += float32(y * b[0])
+		s11 += float32(y * b[1])
+		s12 += float32(y * b[2])
+		s13 += float32(y * b[3])
 	}
 	store4(t.c, t.add, s00, s01, s02, s03)
 	store4(t.c[t.cRow:], t.add, s10, s11, s12, s13)
@@ -62,7 +62,7 @@ func axpyGo(v *vectors) {
 	for i := range v.rows {
 		x, m := v.x[i], v.m[i*v.row:][:len(y)]
 		for j := range y {
-			y[j] += x * m[j]
+			y[j] += float32(x * m[j])
 		}
 	}
 }
@@ -73,13 +73,13 @@ func dotGo(v *vectors) {
 		var s0, s1, s2, s3 float32
 		x, m := v.x[:v.n], v.m[i*v.row:][:v.n]
 		for ; len(x) >= 4; x, m = x[4:], m[4:] {
-			s0 += x[0] * m[0]
-			s1 += x[1] * m[1]
-			s2 += x[2] * m[2]
-			s3 += x[3] * m[3]
+			s0 += float32(x[0] * m[0])
+			s1 += float32(x[1] * m[1])
+			s2 += float32(x[2] * m[2])
+			s3 += float32(x[3] * m[3])
 		}
 		for j := range x {
-			s0 += x[j] * m[j]
+			s0 += float32(x[j] * m[j])
 		}
 		v.y[i] = (s0 + s1) + (s2 + s3)
 	}

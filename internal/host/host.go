@@ -85,6 +85,21 @@ func (m Memory) Writer() (write func(src []byte), err error) {
 	return func(src []byte) { copy(mem, src) }, nil
 }
 
+// Copier copies between Go and foreign memory, from a place in it on. It returns how many bytes it copied, which are fewer where memory has
+// become shorter.
+type Copier interface {
+	Load(at int, into []byte) int
+	Store(at int, from []byte) int
+}
+
+// Copier returns what copies the foreign memory, or nil where the platform does not know it.
+func (m Memory) Copier() Copier {
+	if c, ok := m.Foreign.(Copier); ok {
+		return c
+	}
+	return m.foreignCopier()
+}
+
 // Place tells where the memory lies, so that overlapping memory can be recognised: at is its address in the Go program's memory,
 // which is space 0, or its offset in the ArrayBuffer that space stands for. ok is false for memory that is empty or not known.
 func (m Memory) Place() (space uint64, at int, ok bool) {

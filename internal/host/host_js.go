@@ -60,6 +60,41 @@ func (m Memory) foreignWriter(op string) (write func(src []byte), err error) {
 	return func(src []byte) { js.CopyBytesToJS(view, src) }, nil
 }
 
+func (m Memory) foreignCopier() Copier {
+	if v, ok := m.Foreign.(js.Value); ok {
+		return page{v}
+	}
+	return nil
+}
+
+// page is memory of the page.
+type page struct{ object js.Value }
+
+func (p page) view(at, size int) (view js.Value, err error) {
+	defer rescue("", &err)
+	v, at, err := Memory{Foreign: p.object, Offset: at, Size: size}.Buffer("")
+	if err != nil {
+		return v, err
+	}
+	return js.Global().Get("Uint8Array").New(v, at, size), nil
+}
+
+func (p page) Load(at int, into []byte) int {
+	v, err := p.view(at, len(into))
+	if err != nil {
+		return 0
+	}
+	return js.CopyBytesToGo(into, v)
+}
+
+func (p page) Store(at int, from []byte) int {
+	v, err := p.view(at, len(from))
+	if err != nil {
+		return 0
+	}
+	return js.CopyBytesToJS(v, from)
+}
+
 // spaces numbers ArrayBuffers as long as they are there.
 var spaces struct {
 	numbers js.Value // a WeakMap

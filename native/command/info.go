@@ -22,7 +22,8 @@ func (a *app) infoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
 		Short: "List the drivers and adapters of this machine",
-		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
+		Long: `List the drivers that are linked in and the adapters they find, best first within a driver. Without --driver and --adapter
+the first adapter of the lowest rank is used.
 An experimental adapter is used only where it is asked for by --driver, or where
 nothing but the oracle is left; what its driver is known to do wrong, by the tests of drivers, is listed below the adapters.
 With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
@@ -51,12 +52,15 @@ type failure struct {
 type adapter struct {
 	Driver string `json:"driver"`
 	// Experimental is that of gpu.Adapter.
-	Experimental bool     `json:"experimental"`
-	Name         string   `json:"name"`
-	Kind         string   `json:"kind"`
-	Backend      string   `json:"backend"`
-	Limits       limits   `json:"limits"`
-	Features     []string `json:"features"`
+	Experimental bool `json:"experimental"`
+	// Rank and Why are those of gpu.Adapter.Rank.
+	Rank     int      `json:"rank"`
+	Why      string   `json:"why"`
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Backend  string   `json:"backend"`
+	Limits   limits   `json:"limits"`
+	Features []string `json:"features"`
 	// Arithmetic is nil where no device can be opened.
 	Arithmetic *arithmetic `json:"arithmetic"`
 }
@@ -94,7 +98,8 @@ func (a *app) info(ctx context.Context) error {
 		}
 		i := ad.Info
 		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
-			one := adapter{i.Driver, ad.Experimental, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
+			rank, why := ad.Rank()
+			one := adapter{i.Driver, ad.Experimental, rank, why, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
 			if done, err := probe(ctx, ad); err == nil {
 				one.Arithmetic = &done
 			} else {
@@ -110,14 +115,14 @@ func (a *app) info(ctx context.Context) error {
 }
 
 func (found info) print(out io.Writer) error {
-	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES"}
+	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES\tRANK"}
 	for _, ad := range found.Adapters {
 		name := ad.Driver
 		if ad.Experimental {
 			name += " (experimental)"
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s",
-			name, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " ")))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s\t%d: %s",
+			name, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " "), ad.Rank, ad.Why))
 	}
 	if err := printTable(out, rows); err != nil || len(found.Failures) == 0 {
 		return err

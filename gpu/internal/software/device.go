@@ -348,9 +348,9 @@ func (d *Device) take(l *driver.CommandList) (*work, error) {
 func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 	short := false
 	err := d.run(ctx, "Read", func() (func(), error) {
-		foreign := copierOf(t.Host.Foreign)
+		foreign := t.Host.Copier()
 		if t.Host.Foreign != nil && foreign == nil {
-			return nil, d.fail("Read", fault.ErrUnsupported, "the driver reads into Go memory only")
+			return nil, d.fail("Read", fault.ErrUnsupported, "host memory that the driver does not know")
 		}
 		if err := d.CheckRead(t); err != nil || t.Span() == 0 {
 			return nothing, err

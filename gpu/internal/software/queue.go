@@ -252,13 +252,6 @@ func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), 
 
 func nothing() {}
 
-// copier is foreign memory that copies itself: a typed array of a page. It says how many bytes it copied: none if Load was to copy more than
-// there are.
-type copier interface {
-	Load(at int, into []byte) int
-	Store(at int, from []byte) int
-}
-
 // shortened is the error of foreign memory that has become shorter.
 func (d *Device) shortened(op string) error {
 	return d.fail(op, fault.ErrInvalid, "host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
@@ -272,8 +265,8 @@ func (d *Device) stageable(l *driver.CommandList) error {
 	}
 	size := uint64(0)
 	for _, h := range l.Data {
-		if h.Foreign != nil && copierOf(h.Foreign) == nil {
-			return d.fail("Submit", fault.ErrUnsupported, "the driver writes from Go memory only")
+		if h.Foreign != nil && h.Copier() == nil {
+			return d.fail("Submit", fault.ErrUnsupported, "host memory that the driver does not know")
 		}
 		if h.Valid() { // Objects refuses others
 			size += uint64(h.Size)
@@ -344,7 +337,7 @@ func (d *Device) written(l *driver.CommandList) (mem []byte) {
 // load copies host data, with zeros up to a multiple of 4, and returns what it copied to.
 func (d *Device) load(h driver.Host, to []byte) ([]byte, error) {
 	clear(to[h.Size:])
-	if m := copierOf(h.Foreign); m == nil {
+	if m := h.Copier(); m == nil {
 		copy(to, h.Mem())
 	} else if m.Load(h.Offset, to[:h.Size]) < h.Size {
 		return nil, d.shortened("Submit")

@@ -84,7 +84,30 @@ func (g *function) arith(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 			return g.divide(op, k, x, y, n)
 		}
 	}
+	if g.gen.o.Fuse && vector && k == ir.F32 {
+		if v := g.fused(op, x, y); v != nil {
+			return v
+		}
+	}
 	return g.op2(arithmetic[op].of(k, vector), x, y)
+}
+
+// fused adds to a product or subtracts one in a single instruction. WGSL allows that; rounding once is the better result.
+func (g *function) fused(op ir.Op, x, y *node) *node {
+	three := func(op wasm.Op, product, z *node) *node {
+		return g.make(&node{op: op, typ: wasm.V128, args: [3]*node{product.args[0], product.args[1], z}})
+	}
+	switch {
+	case op == ir.Add && y.op == wasm.F32x4Mul:
+		return three(wasm.F32x4RelaxedMadd, y, x)
+	case op == ir.Add && x.op == wasm.F32x4Mul:
+		return three(wasm.F32x4RelaxedMadd, x, y)
+	case op == ir.Sub && y.op == wasm.F32x4Mul:
+		return three(wasm.F32x4RelaxedNmadd, y, x)
+	case op == ir.Add && x.op == opPhi && y.op == wasm.F32x4RelaxedMadd: // the sum of a loop takes one product after another
+		return three(wasm.F32x4RelaxedMadd, y, g.plus(x, y.args[2]))
+	}
+	return nil
 }
 
 // compare yields a truth value, or a mask of vectors.
@@ -115,7 +138,11 @@ func isAll(n *node, v uint32) bool {
 func (g *function) shift(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 	o := arithmetic[op]
 	if s := g.same(y); s != nil {
-		return g.make(node{op: o.of(k, true), typ: wasm.V128, args: [3]*node{x, s}})
+		if op == ir.ShiftLeft && s.isInt() && x.op == wasm.I32x4Sub && x.args[1].op == wasm.V128Const && isAll(x.args[1], x.args[1].word(0)) &&
+			x.args[1].word(0)<<(s.imm&31) == 0 {
+			x = x.args[0] // what is subtracted is shifted out
+		}
+		return g.make(&node{op: o.of(k, true), typ: wasm.V128, args: [3]*node{x, s}})
 	}
 	if op == ir.ShiftLeft && y.op == wasm.V128Const {
 		var w [4]uint32

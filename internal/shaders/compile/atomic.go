@@ -62,7 +62,7 @@ func (g *function) combine(fn ir.Fn, k ir.Kind, x, y *node) *node {
 func (g *function) shareAtomic(fn ir.Fn, k ir.Kind, p place, x []*node) []*node {
 	load := func() *node {
 		g.epochs[p.va.class]++ // no other load is as good
-		n := node{op: wasm.AtomicLoad, typ: wasm.I32, args: [3]*node{p.addr}, imm: p.offset, class: p.va.class, epoch: g.epochs[p.va.class]}
+		n := &node{op: wasm.AtomicLoad, typ: wasm.I32, args: [3]*node{p.addr}, imm: p.offset, class: p.va.class, epoch: g.epochs[p.va.class]}
 		return g.intern(n, true)
 	}
 	access := func(op wasm.Op, x ...*node) *node {

@@ -150,7 +150,7 @@ func (g *function) ratio(v *node, k ir.Kind, top float32) *node {
 
 // rearrange moves bytes of a vector; 0xff is a byte of zeros.
 func (g *function) rearrange(v *node, bytes [16]byte) *node {
-	n := node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{v, g.words([4]uint32{})}}
+	n := &node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{v, g.words([4]uint32{})}}
 	for i, b := range bytes {
 		n.lanes[i] = min(b, 16)
 	}

@@ -98,8 +98,8 @@ func (g *function) common(fn ir.Fn, k ir.Kind, x []*node, n int) *node {
 		return g.lesser(k, x[0], x[1])
 	case ir.FnMax:
 		return g.greater(k, x[0], x[1])
-	case ir.FnClamp:
-		return g.lesser(k, g.greater(k, x[0], x[1]), x[2])
+	case ir.FnClamp: // in this order it is never NaN unless the limits are
+		return g.lesser(k, x[2], g.greater(k, x[1], x[0]))
 	case ir.FnSaturate:
 		return g.saturate(x[0])
 	case ir.FnSign:
@@ -135,7 +135,7 @@ func (g *function) common(fn ir.Fn, k ir.Kind, x []*node, n int) *node {
 
 func (g *function) fma(x, y, z *node) *node {
 	if g.gen.o.Relaxed && x.typ == wasm.V128 {
-		return g.make(node{op: wasm.F32x4RelaxedMadd, typ: wasm.V128, args: [3]*node{x, y, z}})
+		return g.make(&node{op: wasm.F32x4RelaxedMadd, typ: wasm.V128, args: [3]*node{x, y, z}})
 	}
 	return g.plus(g.mul(x, y), z)
 }

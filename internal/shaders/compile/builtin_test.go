@@ -181,7 +181,7 @@ var elementwises = []elementwise{
 	{"firstTrailingBit($0)", "uu", nil, u1(func(x uint32) uint32 { return pick(x == 0, 0xffffffff, uint32(bits.TrailingZeros32(x))) }), 0},
 	{"extractBits($0, 5u, 9u)", "uu", nil, u1(func(x uint32) uint32 { return x >> 5 & 511 }), 0},
 	{"extractBits($0, 5u, 9u)", "ii", nil, u1(func(x uint32) uint32 { return uint32(s(x) << 18 >> 23) }), 0},
-	{"extractBits($0, 40u, 9u)", "uu", nil, u1(func(uint32) uint32 { return 0 }), 0},
+	{"extractBits($0, arrayLength(&a0) + 34u, 9u)", "uu", nil, u1(func(uint32) uint32 { return 0 }), 0},
 	{"insertBits($0, $1, 7u, 10u)", "uuu", nil, u2(func(x, y uint32) uint32 { return x&^(1023<<7) | y&1023<<7 }), 0},
 	{"insertBits($0, $1, 0u, 32u)", "uuu", nil, u2(func(_, y uint32) uint32 { return y }), 0},
 }

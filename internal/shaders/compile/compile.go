@@ -22,6 +22,7 @@ type Options struct {
 	Exact    bool   // the text promises that no index is out of range
 	Guard    bool   // count the turns of loops and watch the word that stops the kernel
 	Relaxed  bool   // fma may round once or twice; the module needs relaxed SIMD
+	Fuse     bool   // with Relaxed, vectors are multiplied and added at once wherever the text does both
 	Threads  bool   // other threads run workgroups of the same dispatch: atomics of storage are atomic instructions
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
@@ -59,7 +60,7 @@ const (
 	maxLocals   = 40000
 	maxCode     = 4 << 20
 	maxScratch  = 64 << 20
-	maxBudget   = 3 << 20 // nodes, items and cells
+	maxBudget   = 1 << 20 // nodes, items and cells
 	maxWork     = 1 << 18 // nodes of package ir after inlining
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
@@ -91,8 +92,8 @@ func Generate(p *ir.Program, o Options) (mod *Module, err error) {
 		case nil:
 		case *fault.OpError:
 			mod, err = nil, e
-		default:
-			panic(e)
+		default: // a mistake of ours must not end the program of whoever has the kernel
+			mod, err = nil, errInternal
 		}
 	}()
 	if err := m.analyse(p.Funcs); err != nil {
@@ -126,10 +127,18 @@ type generator struct {
 	bindings  []Binding
 	reserved  uint32
 	budget    int
+	effort    int // what was spent, and what calls are likely to take
+	ids       int
+}
+
+func (m *generator) nextID() int {
+	m.ids++
+	return m.ids
 }
 
 // spend ends the compilation of a program that grows too large.
 func (m *generator) spend(n int) {
+	m.effort += n
 	m.budget -= n
 	if m.budget < 0 {
 		panic(errTooLarge)

@@ -263,7 +263,7 @@ func (e *emitter) item(i *item) {
 		}
 		e.op(wasm.Return)
 	case itemTurn:
-		e.turn()
+		e.turn(i.offset)
 	}
 }
 

@@ -3,6 +3,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
@@ -93,7 +95,7 @@ func (g *function) workgroup(number *node) {
 		g.together(in)
 		return
 	}
-	g.invocations(func(local [3]*node) {
+	run := func(local [3]*node) {
 		in.local = local
 		turn := g.begin()
 		g.to = targets{ret: turn}
@@ -105,7 +107,13 @@ func (g *function) workgroup(number *node) {
 		g.give(in)
 		g.list(g.gen.prog.Entry.Body, true)
 		g.end(turn)
-	})
+		g.dead = false
+	}
+	if g.gen.small() {
+		g.four(in, run)
+	} else {
+		g.invocations(1, run)
+	}
 }
 
 // barriers reports whether invocations have to wait for each other.
@@ -113,14 +121,121 @@ func (m *generator) barriers() bool {
 	return m.prog.Entry.Barrier && m.prog.Size != [3]int{1, 1, 1}
 }
 
-// invocations runs a body for each invocation of a workgroup.
-func (g *function) invocations(body func(local [3]*node)) {
+// invocations runs a body for each invocation of a workgroup, or for every step-th along x.
+func (g *function) invocations(step int, body func(local [3]*node)) {
 	size := g.gen.prog.Size
 	g.count(g.i32(0), g.i32(uint32(size[2])), func(z *node) {
 		g.count(g.i32(0), g.i32(uint32(size[1])), func(y *node) {
-			g.count(g.i32(0), g.i32(uint32(size[0])), func(x *node) { body([3]*node{x, y, z}) })
+			g.count(g.i32(0), g.i32(uint32(size[0]/step)), func(x *node) {
+				body([3]*node{g.op2(wasm.I32Mul, x, g.i32(uint32(step))), y, z})
+			})
 		})
 	})
+}
+
+// unrolled is how many invocations of small functions the code has one after another: their addresses differ by constants.
+const unrolled = 4
+
+// small reports whether the entry point is such a function.
+func (m *generator) small() bool {
+	f := m.facts[m.prog.Entry]
+	return !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
+}
+
+// quartet is what is known of the invocations that are run together: the number x that is one more for each of them has room for all.
+type quartet struct {
+	known map[*node]*node // conditions that hold or do not hold
+	x     *node
+	lasts []*node // numbers that x has to stay below with all of them
+}
+
+// four runs a body for the invocations of a workgroup, some of them at a time, which ask together whether they are in range.
+func (g *function) four(in *inputs, body func(local [3]*node)) {
+	g.invocations(unrolled, func(first [3]*node) {
+		all := func() {
+			for k := uint32(unrolled); k > 0; k-- { // the last first: wazero checks the bounds of the highest address alone
+				body([3]*node{g.add(first[0], g.i32(k-1)), first[1], first[2]})
+			}
+		}
+		q := &quartet{known: map[*node]*node{}}
+		inside := g.inside(q, in, first)
+		if inside == nil {
+			all()
+			return
+		}
+		g.fork(func() *node {
+			for _, last := range q.lasts {
+				inside = g.and(inside, g.op2(wasm.I32LeU, g.add(q.x, g.i32(unrolled-1)), last))
+			}
+			return inside
+		}, func() {
+			g.quartet = q
+			all()
+			g.quartet = nil
+		}, all)
+	})
+}
+
+// reach goes to an element whose number is that of the quartet or a little more, which is compared with the last one for all of them.
+func (g *function) reach(p *place, i, last *node, stride uint32) bool {
+	q := g.quartet
+	if q == nil || depthOf(last.loop) > 0 || last.isInt() {
+		return false
+	}
+	if i.op == wasm.I32And && i.args[1].isInt() && ^i.args[1].imm*stride == 0 {
+		i = i.args[0] // bits that only elements beyond the end of memory have
+	}
+	k := uint32(0)
+	if i.op == wasm.I32Add && i.args[0] == q.x && i.args[1].isInt() {
+		i, k = q.x, i.args[1].imm
+	}
+	if i != q.x || k >= unrolled {
+		return false
+	}
+	if !slices.Contains(q.lasts, last) {
+		q.lasts = append(q.lasts, last)
+	}
+	p.addr = g.add(p.addr, g.op2(wasm.I32Mul, q.x, g.i32(stride)))
+	p.offset += k * stride
+	return true
+}
+
+// inside looks whether the entry point begins with a comparison of a number, which is one more for the next invocation, with one that
+// is the same for all. It returns a condition on which the comparisons of several invocations turn out as the quartet then knows.
+func (g *function) inside(q *quartet, in *inputs, first [3]*node) *node {
+	body := g.gen.prog.Entry.Body
+	lets := 0
+	for lets < len(body) {
+		if l, ok := body[lets].(*ir.Let); !ok || !g.gen.plain(l.X) {
+			break
+		}
+		lets++
+	}
+	if lets == len(body) {
+		return nil
+	}
+	test, ok := body[lets].(*ir.If)
+	if !ok || !g.gen.plain(test.Cond) {
+		return nil
+	}
+	var n *node
+	for k := range uint32(unrolled) {
+		in.local = [3]*node{g.add(first[0], g.i32(k)), first[1], first[2]}
+		g.give(in)
+		g.list(body[:lets], false)
+		c := g.one(test.Cond)
+		if c.op != wasm.I32GeU && c.op != wasm.I32LtU {
+			return nil
+		}
+		if k == 0 {
+			q.x, n = c.args[0], c.args[1]
+		}
+		if c.args[0] != g.add(q.x, g.i32(k)) || c.args[1] != n {
+			return nil
+		}
+		q.known[c] = g.i32(truth(c.op == wasm.I32LtU))
+	}
+	return g.and(g.op2(wasm.I32LtU, q.x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, q.x), g.i32(unrolled-1)))
 }
 
 // inputs are the built-in values of an invocation.
@@ -162,13 +277,18 @@ func (g *function) give(in *inputs) {
 // turns are the locals of a guarded run.
 type turns struct{ fuel, left int }
 
-// chunk is how many turns loops take between two looks at the word that stops the kernel.
-const chunk = 1024
+const (
+	// chunk is how many turns loops take between two looks at the word that stops the kernel.
+	chunk = 1024
+	// A turn of a long loop counts as several: so many nodes take about as long as a turn of a short one.
+	nodesPerTurn = 24
+	bytesPerNode = 4 // of code
+)
 
-// turn counts one of a loop.
-func (g *function) turn() {
+// turn counts one of a loop whose body has so many nodes.
+func (g *function) turn(nodes int) {
 	if g.gen.o.Guard {
-		g.emit(item{kind: itemTurn})
+		g.emit(item{kind: itemTurn, offset: uint32(min(max(nodes/nodesPerTurn, 1), chunk))})
 	}
 }
 
@@ -206,13 +326,14 @@ func (e *emitter) constant(v int32) {
 	e.code = wasm.AppendS32(e.code, v)
 }
 
-// turn counts one turn of a loop.
-func (e *emitter) turn() {
+// turn counts a turn of a loop as so many.
+func (e *emitter) turn(weight uint32) {
 	e.local(wasm.LocalGet, e.turns.fuel)
-	e.constant(1)
+	e.constant(int32(weight))
 	e.op(wasm.I32Sub)
 	e.local(wasm.LocalTee, e.turns.fuel)
-	e.op(wasm.I32Eqz)
+	e.constant(0)
+	e.op(wasm.I32LeS)
 	e.enter(wasm.If, nil)
 	e.local(wasm.LocalGet, 0)
 	e.memory(wasm.I32Load, 4*argStop)

@@ -236,6 +236,48 @@ func (g *function) bitcast(x *node, t wasm.ValType) *node {
 	panic(errInternal)
 }
 
+const magic = 12582912
+
+// whole reports whether a vector of floats has small whole numbers.
+func whole(n *node) bool {
+	switch n.op {
+	case wasm.F32x4Floor, wasm.F32x4Ceil, wasm.F32x4Trunc, wasm.F32x4Nearest:
+		lo, hi := span(n.args[0], 0)
+		return lo > -1<<20 && hi < 1<<20
+	}
+	return false
+}
+
+// span returns between which numbers those of a vector are, as far as clamping to constants tells. With NaN nothing is known.
+func span(n *node, depth int) (lo, hi float32) {
+	lo, hi = float32(math.Inf(-1)), float32(math.Inf(1))
+	x, y := n.args[0], n.args[1]
+	if y == nil || depth > 8 {
+		return lo, hi
+	}
+	constant := func(n *node) bool { return n.op == wasm.V128Const && isAll(n, n.word(0)) }
+	if n.op == wasm.F32x4Pmin && constant(x) { // of the clamped: a number, since those are compared in this order
+		if y.op == wasm.F32x4Pmax && constant(y.args[0]) {
+			return math.Float32frombits(y.args[0].word(0)), math.Float32frombits(x.word(0))
+		}
+		return lo, hi
+	}
+	if !constant(y) {
+		return lo, hi
+	}
+	c := math.Float32frombits(y.word(0))
+	lo, hi = span(x, depth+1)
+	switch n.op {
+	case wasm.F32x4Mul:
+		return min(lo*c, hi*c), max(lo*c, hi*c)
+	case wasm.F32x4Add:
+		return lo + c, hi + c
+	case wasm.F32x4Sub:
+		return lo - c, hi - c
+	}
+	return float32(math.Inf(-1)), float32(math.Inf(1))
+}
+
 // convert changes numbers and truth values from one kind to another.
 func (g *function) convert(x *node, from, to ir.Kind) *node {
 	vector := x.typ == wasm.V128
@@ -260,6 +302,9 @@ func (g *function) convert(x *node, from, to ir.Kind) *node {
 		return pick(wasm.F32ConvertI32S, wasm.F32x4ConvertI32S, wasm.F32)
 	case to == ir.F32:
 		return pick(wasm.F32ConvertI32U, wasm.F32x4ConvertI32U, wasm.F32)
+	case from == ir.F32 && to == ir.I32 && vector && whole(x):
+		// To add 1.5 * 2^23 leaves the integer in the low bits: engines take many more instructions for NaN and what is too large.
+		return g.op2(wasm.I32x4Sub, g.plus(x, g.floats(x, magic)), g.ints(x, math.Float32bits(magic)))
 	case from == ir.F32 && to == ir.I32:
 		return pick(wasm.I32TruncSatF32S, wasm.I32x4TruncSatF32S, wasm.I32)
 	case from == ir.F32:

@@ -115,8 +115,10 @@ func (m *generator) plain(e ir.Expr) bool {
 	plain := true
 	v := visitor{expr: func(e ir.Expr) {
 		switch e := e.(type) {
-		case *ir.Call, *ir.Builtin:
+		case *ir.Call:
 			plain = false
+		case *ir.Builtin:
+			plain = plain && (e.Fn == ir.FnArrayLength || e.Fn == ir.FnMin || e.Fn == ir.FnMax)
 		case *ir.Load:
 			plain = plain && (e.Ref.Var.Space == ir.Function || e.Ref.Var.Space == ir.Uniform && len(e.Ref.Path) < 3)
 		}

@@ -20,7 +20,10 @@ func (g *function) assign(cell int, n *node) {
 	if g.cur[cell] == n {
 		return
 	}
-	g.log = append(g.log, change{cell, g.cur[cell]})
+	if at := g.logged[cell]; at < g.mark || at >= len(g.log) || g.log[at].cell != cell { // else what it was before the mark is known
+		g.logged[cell] = len(g.log)
+		g.log = append(g.log, change{cell, g.cur[cell]})
+	}
 	g.cur[cell] = n
 }
 
@@ -36,6 +39,7 @@ func (g *function) rollback(mark int) {
 func (g *function) newCells(n int) int {
 	at := len(g.cur)
 	g.cur = append(g.cur, make([]*node, n)...)
+	g.logged = append(g.logged, make([]int, n)...)
 	g.gen.spend(n)
 	return at
 }
@@ -98,6 +102,7 @@ type set struct{ phi, value *node }
 type label struct {
 	region *region
 	mark   int
+	before int // the mark before
 	edges  []*edge
 	jumps  int
 	loop   *loop // of loops
@@ -115,8 +120,8 @@ func (g *function) edge(mark int) *edge {
 
 // begin opens a block.
 func (g *function) begin() *label {
-	l := &label{region: &region{parent: g.region}, mark: len(g.log)}
-	g.region = l.region
+	l := &label{region: &region{parent: g.region}, mark: len(g.log), before: g.mark}
+	g.region, g.mark = l.region, l.mark
 	return l
 }
 
@@ -146,6 +151,7 @@ func (g *function) end(l *label) {
 	}
 	g.region = l.region.parent
 	g.rollback(l.mark)
+	g.mark = l.before
 	l.region.closed = l.jumps > 0
 	g.emit(item{kind: itemBlock, region: l.region, label: l})
 	g.join(l.edges)
@@ -198,7 +204,7 @@ func same(x, y *node) bool {
 
 func (g *function) phi(t wasm.ValType) *node {
 	g.gen.spend(1)
-	return &node{op: opPhi, typ: t, loop: g.loop, region: g.region}
+	return &node{op: opPhi, typ: t, id: g.gen.nextID(), loop: g.loop, region: g.region}
 }
 
 func (g *function) set(e *edge, phi, value *node) {
@@ -213,6 +219,9 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 	if otherwise == nil {
 		otherwise = func() {}
 	}
+	if g.quartet != nil && g.quartet.known[cond] != nil {
+		cond = g.quartet.known[cond]
+	}
 	if cond.isInt() {
 		if cond.imm != 0 {
 			then()
@@ -221,7 +230,13 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		}
 		return
 	}
-	mark, parent := len(g.log), g.region
+	g.fork(func() *node { return cond }, then, otherwise)
+}
+
+// fork does so on a condition that is asked for when the code of both is there.
+func (g *function) fork(cond func() *node, then, otherwise func()) {
+	mark, before, parent := len(g.log), g.mark, g.region
+	g.mark = mark
 	var arms [2]*region
 	var edges []*edge
 	for i, arm := range []func(){then, otherwise} {
@@ -236,8 +251,8 @@ func (g *function) branch(cond *node, then, otherwise func()) {
 		arms[i].closed = true
 		g.rollback(mark)
 	}
-	g.region = parent
-	g.emit(item{kind: itemIf, node: cond, region: arms[0], other: arms[1]})
+	g.region, g.mark = parent, before
+	g.emit(item{kind: itemIf, node: cond(), region: arms[0], other: arms[1]})
 	g.join(edges)
 }
 
@@ -253,7 +268,6 @@ func (g *function) repeat(cells []int) *label {
 		g.set(enter, phi, g.cur[c])
 		g.assign(c, phi)
 	}
-	label.mark = len(g.log)
 	return label
 }
 

@@ -35,6 +35,16 @@ func (g *function) fold(n *node) *node {
 	if y.isInt() {
 		return g.foldConst(n, x, y.imm)
 	}
+	if n.op == wasm.I32Add { // constants go to the end
+		for _, a := range [][2]*node{{x, y}, {y, x}} {
+			if sum := a[0]; sum.op == wasm.I32Add && sum.args[1].isInt() {
+				return g.add(g.add(sum.args[0], a[1]), sum.args[1])
+			}
+		}
+		if x.id > y.id { // equal sums are one
+			n.args[0], n.args[1] = y, x
+		}
+	}
 	return nil
 }
 
@@ -110,8 +120,21 @@ func (g *function) foldConst(n, x *node, c uint32) *node {
 			return g.i32(truth(c == 0))
 		}
 	}
-	if n.op == wasm.I32Add && x.op == wasm.I32Add && x.args[1].isInt() {
-		return g.add(x.args[0], g.i32(x.args[1].imm+c))
+	return g.foldSum(n, x, c)
+}
+
+// foldSum moves the constant of a sum to the end.
+func (g *function) foldSum(n, x *node, c uint32) *node {
+	if x.op != wasm.I32Add || !x.args[1].isInt() {
+		return nil
+	}
+	switch k := x.args[1].imm; n.op {
+	case wasm.I32Add:
+		return g.add(x.args[0], g.i32(k+c))
+	case wasm.I32Shl:
+		return g.add(g.op2(wasm.I32Shl, x.args[0], g.i32(c)), g.i32(k<<(c&31)))
+	case wasm.I32Mul:
+		return g.add(g.op2(wasm.I32Mul, x.args[0], g.i32(c)), g.i32(k*c))
 	}
 	return nil
 }
@@ -174,16 +197,17 @@ func compute(op wasm.Op, x, y uint32) (uint32, bool) {
 }
 
 // bound returns the largest that an unsigned integer can be, as far as a look at it tells.
-func bound(n *node) uint32 {
+func bound(n *node) uint32 { return boundOf(n, 4) }
+
+func boundOf(n *node, depth int) uint32 {
 	const all = math.MaxUint32
-	if n.isInt() {
+	x, y := n.args[0], n.args[1]
+	switch {
+	case n.isInt():
 		return n.imm
-	}
-	y := n.args[1]
-	if y == nil || !y.isInt() {
-		if n.op == opPhi {
-			return n.imm - 1 // of a counter of ours; 0 for none
-		}
+	case n.op == opPhi:
+		return n.imm - 1 // of a counter of ours; 0 for none
+	case depth == 0 || y == nil || !y.isInt():
 		return all
 	}
 	switch n.op {
@@ -193,17 +217,10 @@ func bound(n *node) uint32 {
 		return all >> (y.imm & 31)
 	case wasm.I32RemU:
 		return max(y.imm, 1) - 1
-	case wasm.I32Add, wasm.I32Shl:
-		x := n.args[0]
-		if x.op != opPhi && x.op != wasm.I32And && x.op != wasm.I32ShrU {
-			return all
-		}
-		if sum := uint64(bound(x)) + uint64(y.imm); n.op == wasm.I32Add && sum <= all {
-			return uint32(sum)
-		}
-		if product := uint64(bound(x)) << (y.imm & 31); n.op == wasm.I32Shl && product <= all {
-			return uint32(product)
-		}
+	case wasm.I32Add:
+		return uint32(min(uint64(boundOf(x, depth-1))+uint64(y.imm), all)) // all is no bound for a sum that wraps, either
+	case wasm.I32Shl:
+		return uint32(min(uint64(boundOf(x, depth-1))<<(y.imm&31), all))
 	}
 	return all
 }

@@ -9,15 +9,18 @@ import (
 
 // function is a function of the module while it is made.
 type function struct {
-	gen    *generator
-	table  map[key]*node
-	region *region
-	root   *region
-	loop   *loop
-	dead   bool // the present code is never reached
+	gen     *generator
+	table   map[key]*node
+	region  *region
+	root    *region
+	loop    *loop
+	dead    bool     // the present code is never reached
+	quartet *quartet // the invocations that are run together, if it is known that they are in range
 
-	cur []*node // what each cell has
-	log []change
+	cur    []*node // what each cell has
+	log    []change
+	logged []int // where the last change of each cell is in the log
+	mark   int   // where the log begins for the innermost block or arm
 
 	values map[*ir.Value][]*node
 	kept   map[*ir.Value]int // the first cell of values that outlive a region; see uniform.go
@@ -58,7 +61,7 @@ func (g *function) newClass() int {
 
 // argument loads a word of what the kernel is given.
 func (g *function) argument(word int) *node {
-	return g.make(node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
+	return g.make(&node{op: wasm.I32Load, typ: wasm.I32, args: [3]*node{g.args()}, imm: uint32(4 * word)})
 }
 
 // global makes a variable of the module known to the function.
@@ -141,7 +144,9 @@ func (g *function) inline(f *ir.Func, args [][]*node) []*node {
 
 // callFunction calls a function of the module.
 func (g *function) callFunction(f *ir.Func, args [][]*node) []*node {
-	i := item{kind: itemCall, offset: uint32(g.gen.number(f)), args: []*node{g.args(), g.scratch()}}
+	number := g.gen.number(f)
+	g.gen.effort += len(g.gen.funcs[number].Code) / bytesPerNode
+	i := item{kind: itemCall, offset: uint32(number), args: []*node{g.args(), g.scratch()}}
 	for _, a := range args {
 		i.args = append(i.args, a...)
 	}

@@ -166,18 +166,23 @@ func (g *function) index(p *place, i *node, t *ir.Type) {
 	if t.Len > 0 {
 		last = g.i32(uint32(t.Len - 1))
 	}
-	if !g.gen.o.Exact && !(i.isInt() && i.imm == 0) || i.isInt() && t.Len > 0 {
+	switch {
+	case i.isInt() && t.Len > 0:
+		i = g.i32(min(i.imm, last.imm))
+	case g.gen.o.Exact || i.isInt() && i.imm == 0:
+	case g.reach(p, i, last, stride):
+		return
+	default:
 		i = g.least(i, last)
 	}
-	if i.isInt() && uint64(i.imm)*uint64(stride) < maxOffset {
+	switch {
+	case i.isInt() && uint64(i.imm)*uint64(stride) < maxOffset:
 		p.offset += i.imm * stride
-		return
-	}
-	if !g.gen.o.Exact {
+	case g.gen.o.Exact:
+		p.addr = g.address(p, i, stride)
+	default:
 		p.addr = g.add(p.addr, g.op2(wasm.I32Mul, i, g.i32(stride)))
-		return
 	}
-	p.addr = g.address(p, i, stride)
 }
 
 // maxOffset is how far the constant part of an address may reach.
@@ -225,7 +230,7 @@ func (g *function) split(n *node, stride uint32, depth int, terms *[]*node) uint
 		return g.split(x, stride, depth+1, terms) // what is masked is lost
 	case n.op == wasm.I32ShrU && y.isInt() && x.op == wasm.I32Add && y.imm < 16 && stride&(1<<y.imm-1) == 0:
 		for k := range 2 {
-			if a, b := x.args[k], x.args[1-k]; zeros(a) >= y.imm { // (4a + b) / 4 is a + b / 4
+			if a, b := x.args[k], x.args[1-k]; zeros(a, 4) >= y.imm { // (4a + b) / 4 is a + b / 4
 				return g.split(g.op2(wasm.I32ShrU, a, y), stride, depth+1, terms) + g.split(g.op2(wasm.I32ShrU, b, y), stride, depth+1, terms)
 			}
 		}
@@ -243,12 +248,13 @@ func (g *function) split(n *node, stride uint32, depth int, terms *[]*node) uint
 }
 
 // zeros returns how many of the low bits of an integer are known to be 0.
-func zeros(n *node) uint32 {
+func zeros(n *node, depth int) uint32 {
 	switch y := n.args[1]; {
 	case n.isInt():
 		return uint32(bits.TrailingZeros32(n.imm))
+	case depth == 0:
 	case n.op == wasm.I32Add:
-		return min(zeros(n.args[0]), zeros(y))
+		return min(zeros(n.args[0], depth-1), zeros(y, depth-1))
 	case n.op == wasm.I32Shl && y.isInt():
 		return y.imm & 31
 	}
@@ -278,12 +284,12 @@ func (g *function) component(v, i *node, t *ir.Type) *node {
 		return g.lane(v, int(i.imm), t.Kind)
 	}
 	bytes := g.add(g.op2(wasm.I32Mul, g.and(i, g.i32(3)), g.i32(0x04040404)), g.i32(0x03020100))
-	return g.lane(g.make(node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{v, g.splat(bytes)}}), 0, t.Kind)
+	return g.lane(g.make(&node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{v, g.splat(bytes)}}), 0, t.Kind)
 }
 
 // loadCell reads a scalar or vector. Of a vector of three in a binding it reads no more than that.
 func (g *function) loadCell(p place, c cell) *node {
-	n := node{typ: valType(c.t), imm: p.offset + uint32(c.offset), args: [3]*node{p.addr}, class: p.va.class}
+	n := &node{typ: valType(c.t), imm: p.offset + uint32(c.offset), args: [3]*node{p.addr}, class: p.va.class}
 	n.op, n.epoch = loadOp(n.typ), g.epochs[n.class]
 	pinned := n.class != 0
 	if c.t.Kind != ir.Vector || c.t.Len == 4 || n.class == 0 {

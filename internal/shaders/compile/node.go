@@ -19,6 +19,7 @@ type node struct {
 	class int      // of loads: the memory that they read, 0 for what never changes
 	epoch int      // of loads: how often that was written before
 
+	id     int     // nodes that were made later have higher ones
 	loop   *loop   // the innermost loop that computes it
 	region *region // where it is computed
 	depth  int     // how far it can nest in the code
@@ -124,10 +125,10 @@ func (g *function) home(n *node) *loop {
 const maxNest = 120
 
 // make returns the node of a pure operation: an equal one where it is computed already.
-func (g *function) make(n node) *node { return g.intern(n, false) }
+func (g *function) make(n *node) *node { return g.intern(n, false) }
 
 // intern does it for loads, too, which stay where they are.
-func (g *function) intern(n node, pinned bool) *node {
+func (g *function) intern(n *node, pinned bool) *node {
 	k := key{n.op, n.typ, n.args, n.imm, n.lanes, n.class, n.epoch}
 	if old := g.table[k]; old != nil && old.region.open() {
 		return old
@@ -138,10 +139,11 @@ func (g *function) intern(n node, pinned bool) *node {
 }
 
 // place puts a new node into the code: before the loops that do not change it.
-func (g *function) place(n node, pinned bool) *node {
+func (g *function) place(n *node, pinned bool) *node {
 	g.gen.spend(1)
 	made := new(node)
-	*made = n
+	*made = *n
+	made.id = g.gen.nextID()
 	for _, a := range n.args {
 		if a != nil && !a.force {
 			made.depth = max(made.depth, a.depth+1)
@@ -182,16 +184,16 @@ func cheap(lanes [16]byte) bool {
 }
 
 func (g *function) i32(v uint32) *node {
-	return g.make(node{op: wasm.I32Const, typ: wasm.I32, imm: v})
+	return g.make(&node{op: wasm.I32Const, typ: wasm.I32, imm: v})
 }
 
 func (g *function) f32(v float32) *node {
-	return g.make(node{op: wasm.F32Const, typ: wasm.F32, imm: math.Float32bits(v)})
+	return g.make(&node{op: wasm.F32Const, typ: wasm.F32, imm: math.Float32bits(v)})
 }
 
 // words makes a constant vector.
 func (g *function) words(w [4]uint32) *node {
-	n := node{op: wasm.V128Const, typ: wasm.V128}
+	n := &node{op: wasm.V128Const, typ: wasm.V128}
 	for i, v := range w {
 		binary.LittleEndian.PutUint32(n.lanes[4*i:], v)
 	}
@@ -206,7 +208,7 @@ func (g *function) all(like wasm.ValType, float bool, bits uint32) *node {
 	case like == wasm.V128:
 		return g.words([4]uint32{bits, bits, bits, bits})
 	case float:
-		return g.make(node{op: wasm.F32Const, typ: wasm.F32, imm: bits})
+		return g.make(&node{op: wasm.F32Const, typ: wasm.F32, imm: bits})
 	}
 	return g.i32(bits)
 }
@@ -226,10 +228,10 @@ func (g *function) zero(t wasm.ValType) *node { return g.all(t, t == wasm.F32, 0
 func (g *function) op1(op wasm.Op, x *node) *node { return g.opTo(op, x.typ, x) }
 
 func (g *function) opTo(op wasm.Op, t wasm.ValType, args ...*node) *node {
-	n := node{op: op, typ: t}
+	n := &node{op: op, typ: t}
 	copy(n.args[:], args)
 	if t != wasm.V128 && args[0].typ == wasm.I32 {
-		if f := g.fold(&n); f != nil {
+		if f := g.fold(n); f != nil {
 			return f
 		}
 	}
@@ -253,7 +255,7 @@ func (g *function) choose(t, f, cond *node) *node {
 		return f
 	}
 	if t.typ != wasm.V128 {
-		return g.make(node{op: wasm.Select, typ: t.typ, args: [3]*node{t, f, cond}})
+		return g.make(&node{op: wasm.Select, typ: t.typ, args: [3]*node{t, f, cond}})
 	}
 	if cond.typ != wasm.V128 {
 		cond = g.splat(g.op2(wasm.I32Sub, g.i32(0), cond))
@@ -271,7 +273,7 @@ func (g *function) choose(t, f, cond *node) *node {
 	case t.op == wasm.V128Const && cheap(t.lanes) && t.lanes[0] == 0:
 		return g.op2(wasm.V128AndNot, f, cond)
 	}
-	return g.make(node{op: wasm.V128Bitselect, typ: wasm.V128, args: [3]*node{t, f, cond}})
+	return g.make(&node{op: wasm.V128Bitselect, typ: wasm.V128, args: [3]*node{t, f, cond}})
 }
 
 // least returns the smaller of two unsigned integers.

@@ -161,6 +161,26 @@ func TestSmallBinding(t *testing.T) {
 	}
 }
 
+// Invocations that are run together find the ends of their buffers, whatever they believe.
+func TestShortBuffers(t *testing.T) {
+	text := "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@group(0) @binding(1) var<storage, read_write> r: array<u32>;\n" +
+		"@compute @workgroup_size(32)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {\n  let i = id.x - START;\n  if (i < 100u) { r[i] = x[i] + x[(i << 2u) & 12u]; }\n}\n"
+	for name, o := range map[string]compile.Options{"plain": {}, "guarded": {Guard: true}, "wazero": {Wazero: true}} {
+		for _, start := range []string{"0u", "3u", "4u"} {
+			for n := 4; n < 14; n++ {
+				r := make([]byte, 4*n)
+				run(t, o, strings.ReplaceAll(text, "START", start), nil, words(16, 1, 2, 3, 4, 5, 6, 7, 8, 9), r)
+				for i := range n - 1 {
+					want := []uint32{16, 4, 8, 9}[i%4] + []uint32{16, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9}[i]
+					if got := word(r, i); got != want {
+						t.Errorf("%s, from %s, element %d of %d: got %d, want %d", name, start, i, n, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // What is too large is fault.ErrLimit, at once.
 func TestTooLarge(t *testing.T) {
 	deep := "fn f0(p: ptr<function, u32>) { *p += 1u; }\n"

@@ -220,6 +220,7 @@ func (g *function) whole(s *ir.Loop) {
 		}
 	}
 	cells := g.assigned(s)
+	before := g.gen.effort
 	l := g.repeat(cells)
 	g.to.exit, g.to.next = exit, g.begin()
 	g.list(body, false)
@@ -228,7 +229,7 @@ func (g *function) whole(s *ir.Loop) {
 		g.list(s.Continuing, false)
 	}
 	if !g.dead {
-		g.turn()
+		g.turn(g.gen.effort - before)
 		switch {
 		case cond != nil:
 			g.again(l, cells, g.one(cond), then)

@@ -63,8 +63,8 @@ func (g *function) together(in *inputs) {
 
 // frameOf returns the address of the frame of an invocation.
 func (g *function) frameOf(number *node) *node {
-	first := g.add(g.scratch(), g.make(node{op: opFrames, typ: wasm.I32}))
-	return g.add(first, g.op2(wasm.I32Mul, number, g.make(node{op: opFrame, typ: wasm.I32})))
+	first := g.add(g.scratch(), g.make(&node{op: opFrames, typ: wasm.I32}))
+	return g.add(first, g.op2(wasm.I32Mul, number, g.make(&node{op: opFrame, typ: wasm.I32})))
 }
 
 // keep makes cells that outlive regions.
@@ -121,7 +121,7 @@ func (g *function) decide(x ir.Expr) *node {
 // slot reads a cell of a frame.
 func (g *function) slot(cell int, frame *node) *node {
 	i, _ := slices.BinarySearch(g.shared.slots, cell)
-	n := node{op: opSlot, typ: g.cur[cell].typ, args: [3]*node{frame}, imm: uint32(i), class: slotClass, epoch: g.shared.regions}
+	n := &node{op: opSlot, typ: g.cur[cell].typ, args: [3]*node{frame}, imm: uint32(i), class: slotClass, epoch: g.shared.regions}
 	return g.intern(n, true)
 }
 
@@ -139,8 +139,9 @@ func (g *function) flush() {
 		g.epochs[i]++
 	}
 	g.epochs[neverWritten] = 0
-	g.invocations(func(local [3]*node) {
-		mark := len(g.log)
+	g.invocations(1, func(local [3]*node) {
+		mark, outer := len(g.log), g.mark
+		g.mark = mark
 		s.in.local = local
 		s.frame = g.frameOf(g.number(s.in))
 		g.give(s.in)
@@ -170,6 +171,7 @@ func (g *function) flush() {
 			}
 		}
 		g.rollback(mark)
+		g.mark = outer
 	})
 	s.regions++
 	g.to = to
@@ -243,7 +245,7 @@ func (g *function) uniformStmt(s ir.Stmt, follow bool) {
 func (g *function) uniformLoop(s *ir.Loop) {
 	g.flush()
 	old := g.to
-	exit := g.begin()
+	exit, before := g.begin(), g.gen.effort
 	l := g.repeat(nil)
 	g.to.exit, g.to.next = exit, g.begin()
 	g.uniform(s.Body, true)
@@ -256,7 +258,7 @@ func (g *function) uniformLoop(s *ir.Loop) {
 		leave = g.decide(s.BreakIf)
 	}
 	if !g.dead {
-		g.turn()
+		g.turn(g.gen.effort - before)
 	}
 	g.again(l, nil, leave, leave != nil)
 	g.end(exit)

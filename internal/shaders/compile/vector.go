@@ -38,7 +38,7 @@ func (g *function) fresh(n *node) bool { return n.epoch == g.epochs[n.class] }
 
 // loadSplat loads a word of what another load reads into all lanes.
 func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
-	n := node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
+	n := &node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
 	if !g.gen.o.Wazero {
 		return g.intern(n, of.class != 0)
 	}
@@ -83,7 +83,7 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 	if lanes == [4]uint8{0, 1, 2, 3} {
 		return x
 	}
-	n := node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{x, y}}
+	n := &node{op: wasm.I8x16Shuffle, typ: wasm.V128, args: [3]*node{x, y}}
 	for i, l := range lanes {
 		for k := range 4 {
 			n.lanes[4*i+k] = 4*l + uint8(k)
@@ -94,26 +94,39 @@ func (g *function) shuffle(x, y *node, lanes [4]uint8) *node {
 
 // lane returns a component as a scalar of a kind.
 func (g *function) lane(v *node, i int, k ir.Kind) *node {
-	if s := g.known(v, i, k); s != nil {
+	for range 16 { // shuffles and the like
+		from, at := through(v, i)
+		if from == nil {
+			break
+		}
+		v, i = from, at
+	}
+	if s := g.laneOf(v, i, k); s != nil {
 		return s
-	}
-	if b := v.lanes[4*i : 4*i+4]; v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3 {
-		return g.lane(v.args[b[0]/16], int(b[0]/4%4), k)
-	}
-	if (v.op == wasm.F32x4ReplaceLane || v.op == wasm.I32x4ReplaceLane) && int(v.imm) != i {
-		return g.lane(v.args[0], i, k)
 	}
 	switch k {
 	case ir.F32:
-		return g.make(node{op: wasm.F32x4ExtractLane, typ: wasm.F32, args: [3]*node{v}, imm: uint32(i)})
+		return g.make(&node{op: wasm.F32x4ExtractLane, typ: wasm.F32, args: [3]*node{v}, imm: uint32(i)})
 	case ir.Bool:
-		return g.and(g.lane(v, i, ir.I32), g.i32(1))
+		return g.and(g.make(&node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)}), g.i32(1))
 	}
-	return g.make(node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
+	return g.make(&node{op: wasm.I32x4ExtractLane, typ: wasm.I32, args: [3]*node{v}, imm: uint32(i)})
 }
 
-// known returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.
-func (g *function) known(v *node, i int, k ir.Kind) *node {
+// through returns where a component of a vector comes from, if the vector only has it from another one.
+func through(v *node, i int) (from *node, lane int) {
+	b := v.lanes[4*i : 4*i+4]
+	switch {
+	case v.op == wasm.I8x16Shuffle && b[0]%4 == 0 && b[1] == b[0]+1 && b[2] == b[0]+2 && b[3] == b[0]+3:
+		return v.args[b[0]/16], int(b[0] / 4 % 4)
+	case (v.op == wasm.F32x4ReplaceLane || v.op == wasm.I32x4ReplaceLane) && int(v.imm) != i:
+		return v.args[0], i
+	}
+	return nil, 0
+}
+
+// laneOf returns lane i of a constant, a splat, or a vector that a scalar was put into there, without a look into the vector.
+func (g *function) laneOf(v *node, i int, k ir.Kind) *node {
 	var s *node
 	switch v.op {
 	case wasm.V128Const:
@@ -161,7 +174,7 @@ func (g *function) replace(v *node, i int, s *node) *node {
 	if s.typ == wasm.F32 {
 		op = wasm.F32x4ReplaceLane
 	}
-	return g.make(node{op: op, typ: wasm.V128, args: [3]*node{v, s}, imm: uint32(i)})
+	return g.make(&node{op: op, typ: wasm.V128, args: [3]*node{v, s}, imm: uint32(i)})
 }
 
 // perLane computes n lanes of a vector one by one. With fewer than four the others are those of the first.
@@ -283,5 +296,5 @@ func (g *function) quad(parts []source) *node {
 			return nil
 		}
 	}
-	return g.intern(node{op: wasm.V128Load, typ: wasm.V128, args: first.args, imm: first.imm, class: first.class, epoch: first.epoch}, first.class != 0)
+	return g.intern(&node{op: wasm.V128Load, typ: wasm.V128, args: first.args, imm: first.imm, class: first.class, epoch: first.epoch}, first.class != 0)
 }

@@ -48,6 +48,8 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
+	//go:embed softmax/held.wgsl
+	softmaxHeldText string
 	//go:embed softmax/hard.wgsl
 	oneHotText string
 	//go:embed sort/keys.wgsl
@@ -101,11 +103,12 @@ var (
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
 	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4}
-	foldRows       = &form{"reduce/rows", &foldRowsText, "", 0, 8}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	softmaxHeld    = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4}
 	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
 	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
 	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
@@ -202,7 +205,7 @@ func (k *Kernel) exact(f *fuse.Func) bool {
 		whole = k.params[0] == 0
 	case productPanel:
 		whole = k.params[4] == 0
-	case foldRows, softmaxRows:
+	case foldRows, softmaxRows, softmaxHeld:
 	default:
 		return false
 	}
@@ -219,6 +222,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
+	case softmaxHeld:
+		return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case scanPartsForm, scanRowsForm, scanChunksForm:
@@ -274,7 +279,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		apply(e, shape[0], shape[1])
 	case foldRows, foldTree, foldCols:
 		foldAll(r, e, shape)
-	case softmaxRows, softmaxGroup:
+	case softmaxRows, softmaxGroup, softmaxHeld:
 		softmax(r.k, e, shape[0], shape[1])
 	case oneHotForm:
 		oneHot(e, shape)

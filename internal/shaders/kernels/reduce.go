@@ -16,6 +16,8 @@ const (
 	treeSize     = 256
 	softwareBusy = 512
 	hardwareBusy = 1 << 16
+	simdSize     = 4    // chunks of a workgroup
+	chunkVectors = 2048 // vectors of a chunk: enough for a launch to be shared by threads, few enough for a sum to be exact
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
 	fewRows      = 1 << 12               // rows of a column that a software adapter folds in one pass, since a second pass would take longer
@@ -24,29 +26,33 @@ const (
 )
 
 // FoldRows plans a pass that folds each row of rows x cols elements, or states, to parts partial results, side by side; of one part
-// they are final, if last allows it. software avoids workgroup memory.
-func FoldRows(f Fold, rows, cols int, last, software bool) (l *Launch, parts int) {
+// they are final, if last allows it. Software avoids workgroup memory.
+func FoldRows(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int) {
 	vectors := max(quads(cols), 1)
-	if !software {
+	if !d.Software {
 		parts = min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
 		parts = max(parts, shaders.Ceil(vectors, turns*treeSize), 1)
 		k := Kernel{form: foldTree, fold: f.pass(last && parts == 1)}
 		return k.launch(rows*parts, f.shape(rows, cols, parts, 0)...), parts
 	}
 	parts = 1
-	if vectors > alone {
+	size := laneSize
+	switch {
+	case d.SIMD:
+		parts, size = shaders.Ceil(vectors, chunkVectors), simdSize
+	case vectors > alone:
 		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1)}
-	return k.launch(shaders.Ceil(rows*parts, laneSize), f.shape(rows, cols, parts, 0)...), parts
+	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size, shaders.Bit(d.SIMD)}}
+	return k.launch(shaders.Ceil(rows*parts, size), f.shape(rows, cols, parts, 0)...), parts
 }
 
 // FoldCols plans a pass that folds each column to parts partial results, one below the other.
-func FoldCols(f Fold, rows, cols int, last, software bool) (l *Launch, parts int) {
+func FoldCols(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int) {
 	across := max(quads(cols), 1)
 	busy, wide := hardwareBusy, 1
-	if software {
+	if d.Software {
 		busy = softwareBusy
 		if across >= manyVectors {
 			wide = 4
@@ -54,7 +60,7 @@ func FoldCols(f Fold, rows, cols int, last, software bool) (l *Launch, parts int
 	}
 	lanes := shaders.Ceil(across, wide)
 	parts = 1
-	if few := software && rows <= fewRows && rows*across <= fewVectors; rows > alone && !few {
+	if few := d.Software && rows <= fewRows && rows*across <= fewVectors; rows > alone && !few {
 		parts = min(shaders.Ceil(busy, lanes), shaders.Ceil(rows, 8))
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)
@@ -74,10 +80,13 @@ const (
 )
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
-// row. software avoids workgroup memory unless rows are very long.
-func Softmax(rows, cols int, log, software bool) *Launch {
+// row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors.
+func Softmax(rows, cols int, log, vectors bool, d Device) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
-	if software && cols <= longestRow {
+	if d.SIMD && vectors && !log {
+		return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
+	}
+	if d.Software && cols <= longestRow {
 		form, size = softmaxRows, rowsSize
 		if rows >= manyRows {
 			size = rowsMany
@@ -93,7 +102,7 @@ func Softmax(rows, cols int, log, software bool) *Launch {
 
 // softmax is the reference of these kernels.
 func softmax[N fuse.Num](k *Kernel, e *fuse.Eval[N], rows, cols int) {
-	log := k.params[0] == 1
+	log := k.form != softmaxHeld && k.params[0] == 1
 	row := make([]N, cols)
 	for i := range rows {
 		clear(row)

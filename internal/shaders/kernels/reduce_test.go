@@ -72,14 +72,17 @@ func head(m *matrix) *fuse.Func {
 	}
 }
 
+// folders are the devices that fold in different ways.
+var folders = []Device{{}, {Software: true}, {Software: true, SIMD: true}}
+
 // perform folds by passes of references, as a caller does on a device.
-func perform(t *testing.T, op fuse.Reduction, m matrix, columns, software bool) matrix {
+func perform(t *testing.T, op fuse.Reduction, m matrix, columns bool, device Device) matrix {
 	t.Helper()
 	for range 5 {
-		l, parts := FoldRows(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, software)
+		l, parts := FoldRows(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, device)
 		out := newMatrix(m.typ.Compute(), m.rows, parts, 0, parts)
 		if columns {
-			l, parts = FoldCols(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, software)
+			l, parts = FoldCols(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, device)
 			out = newMatrix(m.typ.Compute(), parts, m.cols, 0, m.cols)
 		}
 		checkPass(t, l, parts)
@@ -142,9 +145,9 @@ func TestFolds(t *testing.T) {
 			for _, typ := range []fuse.Type{fuse.F32, fuse.F16, fuse.I32} {
 				m := newMatrix(typ, rows, cols, 3, cols+2)
 				m.fill(rng)
-				for bits := range 4 {
-					columns, software := bits&1 != 0, bits&2 != 0
-					got := perform(t, op, m, columns, software)
+				for bits := range 2 * len(folders) {
+					columns, device := bits&1 != 0, folders[bits/2]
+					got := perform(t, op, m, columns, device)
 					n := rows
 					if columns {
 						n = cols
@@ -177,7 +180,7 @@ func TestWrap(t *testing.T) {
 		product *= binary.LittleEndian.Uint32(m.at(0, j))
 	}
 	for op, w := range map[fuse.Reduction]uint32{fuse.ReduceSum: sum, fuse.ReduceProd: product} {
-		got := perform(t, op, m, false, true)
+		got := perform(t, op, m, false, folders[1])
 		if v := binary.LittleEndian.Uint32(got.bytes); v != w {
 			t.Errorf("%s: got %d, want %d", opNames[op], v, w)
 		}
@@ -188,8 +191,8 @@ func TestNaN(t *testing.T) {
 	m := newMatrix(fuse.F32, 1, 3000, 0, 3000)
 	binary.LittleEndian.PutUint32(m.at(0, 1717), 0x7fc00000)
 	for op := range opNames {
-		for _, software := range []bool{true, false} {
-			if got := perform(t, op, m, false, software); !math.IsNaN(got.get(0, 0)) {
+		for _, device := range folders {
+			if got := perform(t, op, m, false, device); !math.IsNaN(got.get(0, 0)) {
 				t.Errorf("%s: NaN was lost: %v", opNames[op], got.get(0, 0))
 			}
 		}
@@ -202,17 +205,19 @@ func TestAccuracy(t *testing.T) {
 	m := newMatrix(fuse.F32, 1, 2_000_003, 0, 2_000_003)
 	m.fill(rng)
 	w := wantFold(fuse.ReduceSum, &m, false, 0)
-	if got := perform(t, fuse.ReduceSum, m, false, true); math.Abs(got.get(0, 0)-w) > 1e-6*w {
-		t.Errorf("got %v, want %v", got.get(0, 0), w)
+	for _, device := range folders[1:] {
+		if got := perform(t, fuse.ReduceSum, m, false, device); math.Abs(got.get(0, 0)-w) > 1e-6*w {
+			t.Errorf("got %v, want %v", got.get(0, 0), w)
+		}
 	}
 }
 
 // TestPasses checks plans at sizes that no reference should run at.
 func TestPasses(t *testing.T) {
 	for _, s := range [][2]int{{1, 1 << 30}, {1 << 30, 1}, {100_000, 100_000}, {5, 70_000_000}, {1, 1}, {300, 17}} {
-		for _, software := range []bool{true, false} {
+		for _, device := range folders {
 			rows, cols := s[0], s[1]
-			l, parts := FoldRows(Fold{}, rows, cols, true, software)
+			l, parts := FoldRows(Fold{}, rows, cols, true, device)
 			checkPass(t, l, parts)
 			lanes := parts
 			if l.form == foldTree {
@@ -221,7 +226,7 @@ func TestPasses(t *testing.T) {
 			if turns := shaders.Ceil(shaders.Ceil(cols, 4), lanes); turns > shaders.LoopLimit {
 				t.Errorf("rows of %d x %d: %d turns", rows, cols, turns)
 			}
-			l, parts = FoldCols(Fold{}, rows, cols, true, software)
+			l, parts = FoldCols(Fold{}, rows, cols, true, device)
 			checkPass(t, l, parts)
 			if turns := shaders.Ceil(rows, parts); turns > shaders.LoopLimit {
 				t.Errorf("columns of %d x %d: %d turns", rows, cols, turns)
@@ -235,9 +240,9 @@ func TestFoldTexts(t *testing.T) {
 	for bits := range 4 {
 		for op := range opNames {
 			m := newMatrix(fuse.F32, 1, 1, 0, 1)
-			l, _ := FoldRows(Fold{Op: op}, 1, 1, true, bits&1 != 0)
+			l, _ := FoldRows(Fold{Op: op}, 1, 1, true, Device{Software: bits&1 != 0})
 			if bits&2 != 0 {
-				l, _ = FoldCols(Fold{Op: op}, 300*bits, 1000, true, bits&1 != 0)
+				l, _ = FoldCols(Fold{Op: op}, 300*bits, 1000, true, Device{Software: bits&1 != 0})
 			}
 			p := l.Program(head(&m))
 			name := p.Name + " " + opNames[op]

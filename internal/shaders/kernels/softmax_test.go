@@ -13,15 +13,18 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// softRows holds rows of float32, each followed by one element that belongs to nobody.
+// softRows holds rows of float32, each followed by elements that belong to nobody. Rows begin with vectors.
 type softRows struct {
-	n, cols int
-	bytes   []byte
+	n, cols, stride int
+	bytes           []byte
 }
 
-func newRows(n, cols int) softRows { return softRows{n, cols, make([]byte, 4*n*(cols+1))} }
+func newRows(n, cols int) softRows {
+	stride := 4 * quads(cols+1)
+	return softRows{n, cols, stride, make([]byte, 4*n*stride)}
+}
 
-func (r *softRows) at(i, j int) []byte { return r.bytes[4*(i*(r.cols+1)+j):] }
+func (r *softRows) at(i, j int) []byte { return r.bytes[4*(i*r.stride+j):] }
 
 func (r *softRows) get(i, j int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(r.at(i, j))))
@@ -35,9 +38,12 @@ func (r *softRows) set(i, j int, v float64) {
 func normalise(t *testing.T, r *softRows, l *Launch) {
 	t.Helper()
 	view := fuse.View{Type: fuse.F32, Class: fuse.Gather}
-	f := &fuse.Func{Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{view}, Store: view, Slots: []fuse.Slot{{}}}
+	if l.form == softmaxHeld {
+		view.Class = fuse.Vector
+	}
+	f := &fuse.Func{Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{view}, Store: view, Slots: []fuse.Slot{{Vec: view.Class == fuse.Vector}}}
 	program := l.Program(f)
-	place := fuse.Place{Row: r.cols + 1, Col: 1}
+	place := fuse.Place{Row: r.stride, Col: 1}
 	launched(t, program, l.Groups, f.Params(shaders.Words(nil, l.Shape...), place, []fuse.Place{place}, nil), [][]byte{r.bytes})
 }
 
@@ -63,8 +69,8 @@ func wantSoftmax(r *softRows, i int, log bool) []float64 {
 func TestSoftmax(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cols := range []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63, 65, 129, 3000} {
-		for bits := range 4 {
-			log, software := bits&1 != 0, bits&2 != 0
+		for bits := range 2 * len(folders) {
+			log, device := bits&1 != 0, folders[bits/2]
 			r := newRows(6, cols)
 			for i := range r.n {
 				for j := range cols {
@@ -82,7 +88,7 @@ func TestSoftmax(t *testing.T) {
 			for i := range r.n {
 				w = append(w, wantSoftmax(&r, i, log))
 			}
-			normalise(t, &r, Softmax(r.n, cols, log, software))
+			normalise(t, &r, Softmax(r.n, cols, log, true, device))
 			for i := range r.n {
 				for j, v := range w[i] {
 					got := r.get(i, j)
@@ -102,7 +108,7 @@ func TestSoftmaxLaunches(t *testing.T) {
 	for _, s := range [][2]int{{1, 1}, {1024, 1024}, {1, longestRow}, {1, longestRow + 1}, {1 << 20, 3}, {200_000, 100}} {
 		for _, software := range []bool{true, false} {
 			n, cols := s[0], s[1]
-			l := Softmax(n, cols, false, software)
+			l := Softmax(n, cols, false, true, Device{Software: software})
 			group := l.form == softmaxGroup
 			if group != (!software || cols > longestRow) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
@@ -127,7 +133,7 @@ func TestSoftmaxTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, cols := range []int{10, 10_000} {
 		for bits := range 4 {
-			l := Softmax(5, cols, bits&1 != 0, bits&2 != 0)
+			l := Softmax(5, cols, bits&1 != 0, true, Device{Software: bits&2 != 0})
 			p := l.Program(identity(fuse.View{Type: fuse.F32, Class: fuse.Vector}))
 			seen[p.Source] = true
 			if strings.Contains(p.Source, "@fuse") || strings.Contains(p.Source, "@unroll") {

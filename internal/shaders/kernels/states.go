@@ -5,6 +5,7 @@ package kernels
 import (
 	"math"
 
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
@@ -34,7 +35,7 @@ func foldAll[N fuse.Num](r reference, e *fuse.Eval[N], shape []int) {
 			for j, s := range row {
 				k := j
 				if !byCols {
-					k = j / 4 % parts
+					k = r.k.partOf(j/4, cols/4, parts)
 				}
 				states[k] = f.merge(states[k], s)
 			}
@@ -43,6 +44,17 @@ func foldAll[N fuse.Num](r reference, e *fuse.Eval[N], shape []int) {
 			f.put(i, k, s, lines)
 		}
 	}
+}
+
+// partOf tells which part of a row takes a vector; whole is how many are whole.
+func (k *Kernel) partOf(vector, whole, parts int) int {
+	if k.form != foldRows || k.params[1] == 0 {
+		return vector % parts
+	}
+	if vector == whole {
+		return parts - 1
+	}
+	return vector / shaders.Ceil(whole, parts)
 }
 
 // folding computes in float64, to be a reference; integers wrap at every step, which float64 holds exactly.

@@ -200,7 +200,8 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 	if b.hazard() || b.unaligned() {
 		p.viaTemp(dst, n)
 	} else {
-		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, p.Device.Software))
+		vectors := b.result.Type == fuse.F32 && b.storeClass() == fuse.Vector
+		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, vectors, p.Device.Device))
 	}
 }
 

@@ -47,7 +47,7 @@ func evalFloat(fn ir.Fn, x []float64) float64 {
 	case ir.FnFloor:
 		return math.Floor(a)
 	case ir.FnFma:
-		return math.FMA(a, x[1], x[2])
+		return float64(a*x[1]) + x[2]
 	case ir.FnFract:
 		return a - math.Floor(a)
 	case ir.FnInverseSqrt:
@@ -70,7 +70,7 @@ func evalFloat2(fn ir.Fn, a float64, x []float64) float64 {
 	case ir.FnMin:
 		return min(a, x[1])
 	case ir.FnMix:
-		return a*(1-x[2]) + x[1]*x[2]
+		return float64(a*(1-x[2])) + float64(x[1]*x[2])
 	case ir.FnPow:
 		if a < 0 { // it is a logarithm
 			return math.NaN()
@@ -161,7 +161,7 @@ func evalWhole(fn ir.Fn, x [][]float64) []float64 {
 		return []float64{slices.Max(a)}
 	case ir.FnCross:
 		b := x[1]
-		return []float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
+		return []float64{float64(a[1]*b[2]) - float64(a[2]*b[1]), float64(a[2]*b[0]) - float64(a[0]*b[2]), float64(a[0]*b[1]) - float64(a[1]*b[0])}
 	case ir.FnDeterminant:
 		return []float64{determinant(a)}
 	case ir.FnDistance:
@@ -181,11 +181,11 @@ func evalWhole(fn ir.Fn, x [][]float64) []float64 {
 		return less(a, x[1], 2*dot(a, x[1]))
 	case ir.FnRefract:
 		eta, d := x[2][0], dot(x[1], a)
-		k := 1 - eta*eta*(1-d*d)
+		k := 1 - float64(eta*eta*(1-float64(d*d)))
 		if k < 0 {
 			return scaled(a, 0)
 		}
-		return less(scaled(a, eta), x[1], eta*d+math.Sqrt(k))
+		return less(scaled(a, eta), x[1], float64(eta*d)+math.Sqrt(k))
 	case ir.FnSelect:
 		r := slices.Clone(a)
 		for i := range r {
@@ -200,7 +200,7 @@ func evalWhole(fn ir.Fn, x [][]float64) []float64 {
 
 func dot(x, y []float64) (sum float64) {
 	for i, v := range x {
-		sum += v * y[i]
+		sum += float64(v * y[i])
 	}
 	return sum
 }
@@ -211,7 +211,7 @@ func length(x []float64) float64 { return math.Sqrt(dot(x, x)) }
 func less(x, y []float64, by float64) []float64 {
 	r := slices.Clone(x)
 	for i := range r {
-		r[i] -= by * y[i]
+		r[i] -= float64(by * y[i])
 	}
 	return r
 }
@@ -237,7 +237,7 @@ func determinant(m []float64) (sum float64) {
 				minor = append(minor, v)
 			}
 		}
-		sum += m[row] * determinant(minor) * float64(1-row%2*2)
+		sum += float64(m[row] * determinant(minor) * float64(1-row%2*2))
 	}
 	return sum
 }

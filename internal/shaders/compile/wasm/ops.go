@@ -166,6 +166,7 @@ const (
 	F32x4ConvertI32S  = simd | 250
 	F32x4ConvertI32U  = simd | 251
 	F32x4RelaxedMadd  = simd | 0x105
+	F32x4RelaxedNmadd = simd | 0x106
 )
 
 // Opcodes of atomics, on words of 32 bits.

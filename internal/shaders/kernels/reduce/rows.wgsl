@@ -1,9 +1,11 @@
 // rows: reduces each row of a function of a matrix. An invocation takes every parts-th vector of its row, so that
-// neighbours read neighbours; with more than one part per row the results are partial, and a second pass reduces those.
+// neighbours read neighbours, or, with CHUNKS, vectors that follow each other, for devices that run one invocation after another. With
+// more than one part per row the results are partial, and a second pass reduces those.
 // No workgroup memory and no barriers: the family for software adapters.
 // What is folded is S, one or several vectors of four: see state.go, which has the reference, too.
 
 const SIZE: u32 = 64u; // @param
+const CHUNKS: bool = false; // @param
 
 struct Shape {
   rows: u32,
@@ -49,21 +51,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var c = identity();
   var d = identity();
   var q = part;
-  let step = parts * 4u;
-  while (q + 3u * parts < whole) {
+  var end = whole;
+  var step = parts;
+  if (CHUNKS) {
+    let chunk = (whole + parts - 1u) / parts;
+    q = min(part * chunk, whole);
+    end = min(q + chunk, whole);
+    step = 1u;
+  }
+  while (q + 3u * step < end) {
     a = combine(a, load(f, i, q << 2u));
-    b = combine(b, load(f, i, (q + parts) << 2u));
-    c = combine(c, load(f, i, (q + 2u * parts) << 2u));
-    d = combine(d, load(f, i, (q + 3u * parts) << 2u));
+    b = combine(b, load(f, i, (q + step) << 2u));
+    c = combine(c, load(f, i, (q + 2u * step) << 2u));
+    d = combine(d, load(f, i, (q + 3u * step) << 2u));
+    q += 4u * step;
+  }
+  while (q < end) {
+    a = combine(a, load(f, i, q << 2u));
     q += step;
   }
-  while (q < whole) {
-    a = combine(a, load(f, i, q << 2u));
-    q += parts;
-  }
   let rest = p.shape.cols & 3u;
-  if (rest > 0u && q == whole) { // the turn of the partial vector
-    b = combine(b, leading(load(f, i, q << 2u), rest));
+  var last = q == whole;
+  if (CHUNKS) { last = part == parts - 1u; }
+  if (rest > 0u && last) { // the turn of the partial vector
+    b = combine(b, leading(load(f, i, whole << 2u), rest));
   }
   a = combine(combine(a, b), combine(c, d));
   put(f, i, part, 1u, folded(a), p.shape.rows);
