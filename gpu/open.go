@@ -140,24 +140,30 @@ func Drivers() []string {
 
 // Rank tells how early Open takes an adapter, 1 for those that it takes first, and why. Of adapters of one rank it takes the first.
 func (a *Adapter) Rank() (rank int, why string) {
-	switch {
-	case a == nil:
+	if a == nil {
 		return 0, ""
-	case !a.Info.Features.Has(driver.FeatureWGSL):
-		return 5, "the oracle: one thread of Go, the library's own kernels only"
-	case a.Experimental:
-		return 4, "experimental"
-	case a.Info.Kind != driver.KindCPU:
-		return 1, "a GPU"
-	case a.Info.Driver == own:
-		return 2, "computes on the CPU itself, faster than software adapters"
 	}
-	return 3, "a software adapter"
+	reasons := [...]string{
+		1: "a GPU", 2: "computes on the CPU itself, faster than software adapters", 3: "a software adapter", 4: "experimental",
+		5: "the oracle: one thread of Go, the library's own kernels only",
+	}
+	rank = a.trust()
+	return rank, reasons[rank]
 }
 
+// trust is the rank alone, without texts, which pages do not need.
 func (a *Adapter) trust() int {
-	rank, _ := a.Rank()
-	return rank
+	switch {
+	case !a.Info.Features.Has(driver.FeatureWGSL):
+		return 5
+	case a.Experimental:
+		return 4
+	case a.Info.Kind != driver.KindCPU:
+		return 1
+	case a.Info.Driver == own:
+		return 2
+	}
+	return 3
 }
 
 // own is the name of the driver that Open prefers to software adapters of the system's, which take several times as long for the same.

@@ -48,8 +48,6 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
-	//go:embed softmax/held.wgsl
-	softmaxHeldText string
 	//go:embed softmax/hard.wgsl
 	oneHotText string
 	//go:embed sort/keys.wgsl
@@ -108,7 +106,6 @@ var (
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
-	softmaxHeld    = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4}
 	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
 	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
 	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
@@ -184,7 +181,7 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
 	}
-	if k.native {
+	if Native && k.native {
 		p.Native = reference{k, f}
 	}
 	params := make([]shaders.Param, len(k.params))
@@ -222,8 +219,6 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
-	case softmaxHeld:
-		return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case scanPartsForm, scanRowsForm, scanChunksForm:
@@ -232,8 +227,9 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
-	case productPanel:
-		return panelText(k, t)
+	}
+	if SIMD {
+		return k.simdPart(t)
 	}
 	return ""
 }

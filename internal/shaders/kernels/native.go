@@ -13,6 +13,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
+// Native reports whether the program may have a device that runs Go code in place of kernels.
+const Native = true
+
 // plainTile is the variant that is planned where package gemm does the work of the kernel: its text reads factors of any layout.
 var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
 

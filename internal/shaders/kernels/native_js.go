@@ -4,7 +4,8 @@
 
 package kernels
 
-// Pages have no instructions for vectors but WebAssembly's, so that native.go is left out.
+// Native says that native.go is left out: pages have no instructions for vectors but WebAssembly's.
+const Native = false
 
 func (*Request) native() bool { return false }
 

@@ -6,16 +6,16 @@ package kernels
 
 import "github.com/sublet-gpu/sublet/internal/shaders/fuse"
 
-// SIMD says that the npm package's program for pages with WebGPU goes without the kernels of panel.go.
+// SIMD says that the npm package's program for pages with WebGPU goes without the kernels for such devices.
 const SIMD = false
 
-var productPanel, productPack *form
+var productPanel, productPack, softmaxHeld *form
 
 func (*Request) panels() bool { return false }
 
 func (*Request) planPanels(fuse.Type) *Product { return nil }
 
-func panelText(*Kernel, fuse.Type) string { return "" }
+func (*Kernel) simdPart(fuse.Type) string { return "" }
 
 func packPanels[N fuse.Num](*fuse.Eval[N], []int) {}
 
