@@ -68,14 +68,7 @@ func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page
 // openPage is openWebFor for a page that may keep what it has.
 func openPage(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(dist, "index.mjs")); err != nil {
-		t.Fatalf("%v; make web-build builds it", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/", chrome.Files{"/": page, "/test.mjs": testScript, "/page.mjs": pageScript, "/worker.mjs": workerScript})
-	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
-	mux.Handle("/tests/", http.StripPrefix("/tests/", http.FileServer(http.Dir("testdata"))))
-	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))
+	mux := webHandler(t)
 	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if policy != "" {
 			w.Header().Set("Content-Security-Policy", policy)
@@ -85,6 +78,20 @@ func openPage(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
 	p := chrome.Start(t).OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
 	return p
+}
+
+// webHandler serves the npm package and its tests.
+func webHandler(t *testing.T) *http.ServeMux {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dist, "index.mjs")); err != nil {
+		t.Fatalf("%v; make web-build builds it", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", chrome.Files{"/": page, "/test.mjs": testScript, "/page.mjs": pageScript, "/worker.mjs": workerScript})
+	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
+	mux.Handle("/tests/", http.StripPrefix("/tests/", http.FileServer(http.Dir("testdata"))))
+	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))
+	return mux
 }
 
 // keeps notes what a page keeps, and returns a function that fails a test if the page keeps more when garbage is collected.

@@ -121,7 +121,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if desc.Exact {
 		key = "\x01" + key
 	}
-	if desc.Native != nil {
+	if RunsNative && desc.Native != nil {
 		key = "\x02" + key
 	}
 	if e := d.kernels[key]; e != nil {

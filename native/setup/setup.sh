@@ -74,6 +74,7 @@ missing() {
 emulates() { [ "$system-$(uname -m)" = Linux-x86_64 ]; }
 
 missing_long() {
+	{ have firefox-esr || have firefox; } || echo firefox-esr
 	emulates || return 0
 	have x86_64-w64-mingw32-gcc || echo gcc-mingw-w64-x86-64
 	{ have wine && have wineboot; } || echo wine wine64
@@ -129,7 +130,7 @@ purpose() {
 	libvulkan1) echo "finds Vulkan drivers" ;;
 	mesa-vulkan-drivers) echo "Vulkan drivers, llvmpipe among them" ;;
 	libegl1 | libgl1-mesa-dri) echo "OpenGL, which a test has stand in for Vulkan" ;;
-	chromium*) echo "the browser of the tests" ;;
+	chromium* | firefox*) echo "a browser of the tests" ;;
 	gcc-mingw-w64-x86-64) echo "compiles for Windows" ;;
 	wine*) echo "runs Windows programs" ;;
 	xvfb) echo "a screen for what draws" ;;

@@ -102,7 +102,7 @@ export function moduleOf(source, own) {
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i;
 
 /** Whether WebGPU has more than a program on the CPU, which takes several times as long as this package's own. @param {string} [power] */
-async function hasGPU(power) {
+export async function hasGPU(power) {
   try {
     const adapter = await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
     if (!adapter) return false;

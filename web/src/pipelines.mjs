@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {Connection} from './connection.mjs';
-import {moduleOf} from './loader.mjs';
+import {hasGPU, moduleOf} from './loader.mjs';
 import {long} from './message.mjs';
 import {Command} from './protocol.mjs';
 
@@ -26,7 +26,7 @@ export class Pipelines extends Connection {
 
   /** @param {URL} address of the program @param {string} device "webgpu", "simd" or the better one */
   static async open(address, device) {
-    const driver = {webgpu: 'browser', simd: 'simd'}[device];
+    const webgpu = device === 'webgpu' || device !== 'simd' && await hasGPU(), driver = webgpu ? 'browser' : 'simd';
     const {connection, info} = await Connection.start(Pipelines, moduleOf(address, ''), 'sublet_pipelines', {driver});
     connection.info = info;
     return connection;

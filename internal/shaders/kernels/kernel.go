@@ -70,6 +70,10 @@ var (
 	groupText string
 	//go:embed product/row.wgsl
 	rowText string
+	//go:embed product/panel.wgsl
+	panelKernel string
+	//go:embed product/pack.wgsl
+	packText string
 	//go:embed product/sum.wgsl
 	sumText string
 	//go:embed sparse/rows.wgsl
@@ -119,6 +123,8 @@ var (
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16}
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16}
+	productPanel   = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
+	productPack    = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
@@ -191,7 +197,7 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	for i, name := range strings.Fields(k.form.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
-	p.Exact = SIMD && k.exact(f)
+	p.Exact = k.exact(f)
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
 }

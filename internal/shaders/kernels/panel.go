@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !sublet_page || sublet_simd
-
 package kernels
 
 import (
-	_ "embed"
-
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-)
-
-// SIMD reports whether the program may have a device with vectors of four that runs invocations one after another.
-const SIMD = true
-
-var (
-	//go:embed product/panel.wgsl
-	panelKernel string
-	//go:embed product/pack.wgsl
-	packText string
-
-	productPanel = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
-	productPack  = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
 )
 
 // The tile of the product's kernel for SIMD: eight accumulators of four, which with the operands fit into sixteen registers.

@@ -96,7 +96,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 		p.tooMuch("Mul", err.Error())
 		return
 	}
-	if kernels.SIMD && best.Pack != nil {
+	if best.Pack != nil {
 		y = p.packed(best, y)
 	}
 	first, parts := b, Operand{}

@@ -35,7 +35,27 @@ func (p *fakePage) Object(number uint32) any {
 	defer p.mu.Unlock()
 	o := p.objects[number]
 	delete(p.objects, number)
+	switch o.(type) {
+	case []byte, func() []byte:
+		return fakeMemory{o}
+	}
 	return o
+}
+
+// fakeMemory is memory of the page's, which copies itself.
+type fakeMemory struct{ memory any }
+
+func (m fakeMemory) Load(at int, into []byte) int {
+	if look, ok := m.memory.(func() []byte); ok {
+		m.memory = look()
+	}
+	from, _ := m.memory.([]byte)
+	return copy(into, from[min(at, len(from)):])
+}
+
+func (m fakeMemory) Store(at int, from []byte) int {
+	into, _ := m.memory.([]byte)
+	return copy(into[min(at, len(into)):], from)
 }
 
 func (p *fakePage) Text(number uint32) string {
@@ -44,16 +64,13 @@ func (p *fakePage) Text(number uint32) string {
 }
 
 func (p *fakePage) Load(object any, at int, into []byte) int {
-	if look, ok := object.(func() []byte); ok {
-		object = look()
-	}
-	from, _ := object.([]byte)
-	return copy(into, from[min(at, len(from)):])
+	m, _ := object.(fakeMemory)
+	return m.Load(at, into)
 }
 
 func (p *fakePage) Store(object any, at int, from []byte) int {
-	into, _ := object.([]byte)
-	return copy(into[min(at, len(into)):], from)
+	m, _ := object.(fakeMemory)
+	return m.Store(at, from)
 }
 
 func (p *fakePage) Settle(ticket uint32, value any, err error) {

@@ -14,26 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// pageMemory is memory of the page's for the Go oracle, which stands in where no device of the platform reads and writes such
-// memory itself: it copies through the page.
-type pageMemory struct {
-	page   page.Page
-	object any
-}
-
-// Load copies bytes from the page.
-func (m pageMemory) Load(at int, into []byte) int { return m.page.Load(m.object, at, into) }
-
-// Store copies bytes to the page.
-func (m pageMemory) Store(at int, from []byte) int { return m.page.Store(m.object, at, from) }
-
-// host returns memory of the page's for the device.
-func (b *Bridge) host(object any, size uint32) gpu.Host {
-	if b.Alone {
-		object = pageMemory{b.Page, object}
-	}
-	return gpu.Host{Foreign: object, Size: int(size)}
-}
+// hostOf returns memory of the page's for the device.
+func hostOf(object any, size uint32) gpu.Host { return gpu.Host{Foreign: object, Size: int(size)} }
 
 // read copies bytes of a buffer to the page, which has room for so many, and settles the ticket. The memory is read without the
 // buffer, which would keep everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
@@ -47,7 +29,7 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 		return
 	}
 	mem := page.Must(buf.Memory(buffer.Reads))
-	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, room)}
+	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: hostOf(object, room)}
 	b.Queue(ticket, func(ctx context.Context) (any, error) {
 		results := make([]*anyDense, len(of)) // which the program closes as soon as this waits
 		for i, s := range of {
@@ -124,7 +106,7 @@ func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 	buf := m.Buffer()
 	if rows*cols*m.DType().Size() != buf.Size() { // elsewhere in it are other elements
 		o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
-		c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, o))
+		c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, hostOf(object, size), 0, o))
 		page.Check(cmp.Or(m.Expr().Matrix().Assign(c), c.Close()))
 		return
 	}
@@ -133,7 +115,7 @@ func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 		page.Check(fault.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size())))
 	}
 	if size > 0 {
-		page.Check(buf.Write(0, b.host(object, uint32(buf.Size()))))
+		page.Check(buf.Write(0, hostOf(object, uint32(buf.Size()))))
 	}
 }
 
@@ -155,7 +137,7 @@ func (b *Bridge) source(a []uint32) (s source) {
 	s.flags, s.memory = buffer.Flags(a[0]), b.Object(a[6])
 	s.rows, s.cols, s.options = place(a[1:])
 	if a[0]&sourceHandle == 0 {
-		s.memory = b.host(s.memory, a[7])
+		s.memory = hostOf(s.memory, a[7])
 	}
 	return s
 }

@@ -32,7 +32,7 @@ func (b *Bridge) newSparse(a []uint32) {
 	if a[7] > maxStructure || a[9] > maxStructure {
 		page.Check(fault.Fail("bridge", fault.ErrNoMemory, "a structure of more than "+itoa(maxStructure)+" numbers"))
 	}
-	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), b.host(values, a[5])
+	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), hostOf(values, a[5])
 	b.Load(indices, 0, host.BytesOf(index))
 	b.Load(pointers, 0, host.BytesOf(ptr))
 	made := &entry{}
