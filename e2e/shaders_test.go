@@ -215,7 +215,7 @@ func allPrograms(t *testing.T) programs {
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
-				for _, simd := range []bool{false, true} {
+				for _, simd := range []*kernels.Family{nil, kernels.SIMD} {
 					d := kernels.Device{Software: software, SIMD: simd}
 					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
 				}
@@ -261,7 +261,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	narrow := software
 	narrow.SwiftShader = true
 	simd := software
-	simd.SIMD = true
+	simd.SIMD = kernels.SIMD
 	for _, d := range []kernels.Device{portable, software, narrow, simd} {
 		for way := range 16 {
 			factor := func(col, odd bool) kernels.Operand {

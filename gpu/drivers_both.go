@@ -14,3 +14,5 @@ import (
 var drivers = []driver.Driver{browser.New(), simd.New()}
 
 const runsReferences = false
+
+const runsSIMD = true

@@ -15,3 +15,5 @@ import (
 var drivers = []driver.Driver{cogent.New(), simd.New(), cpu.New()}
 
 const runsReferences = true
+
+const runsSIMD = true

@@ -14,3 +14,5 @@ import (
 var drivers = []driver.Driver{browser.New(), simd.New(), cpu.New()}
 
 const runsReferences = true
+
+const runsSIMD = true

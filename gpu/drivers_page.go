@@ -13,3 +13,5 @@ import (
 var drivers = []driver.Driver{browser.New()}
 
 const runsReferences = false
+
+const runsSIMD = false

@@ -14,3 +14,5 @@ import (
 var drivers = []driver.Driver{simd.New(), cpu.New()}
 
 const runsReferences = true
+
+const runsSIMD = true

@@ -13,3 +13,5 @@ import (
 var drivers = []driver.Driver{simd.New()}
 
 const runsReferences = false
+
+const runsSIMD = true

@@ -41,6 +41,9 @@ type KernelDesc struct {
 // RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels: [KernelDesc.Reference].
 const RunsReferences = runsReferences
 
+// RunsSIMD tells whether the driver "simd" is linked.
+const RunsSIMD = runsSIMD
+
 // RunsNative tells whether a driver is linked that runs the Go code of kernels: [KernelDesc.Native].
 const RunsNative = runtime.GOOS != "js"
 

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -17,12 +18,12 @@ func UseNarrowKernels(dev *gpu.Device) { pretend(dev, true) }
 
 // UseOneLaunch makes expressions on the device take kernels of products that need no launch before or behind them.
 func UseOneLaunch(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.SIMD, info.Native = false, false })
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.SIMD, info.Native = nil, false })
 }
 
 // UseSIMDKernels makes expressions on the device take the kernels meant for SIMD on the CPU.
 func UseSIMDKernels(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD, info.Native = true, true, false })
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD, info.Native = true, kernels.SIMD, false })
 }
 
 func pretend(dev *gpu.Device, swiftShader bool) {

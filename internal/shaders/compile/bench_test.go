@@ -98,12 +98,12 @@ func BenchmarkReduceRows(b *testing.B) {
 	f := loads(1)
 	f.Store = fuse.View{Class: fuse.Gather}
 	f.Slots[0].Vec = false
-	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, kernels.Device{Software: true, SIMD: true})
+	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, kernels.Device{Software: true, SIMD: kernels.SIMD})
 	bench(b, l, f, million, parts, 1024, 1024, 1)
 }
 
 func BenchmarkSoftmaxRows(b *testing.B) {
-	bench(b, kernels.Softmax(1024, 1024, false, true, kernels.Device{Software: true, SIMD: true}), loads(1), million, 1024, 1024, 1024, 1)
+	bench(b, kernels.Softmax(1024, 1024, false, true, kernels.Device{Software: true, SIMD: kernels.SIMD}), loads(1), million, 1024, 1024, 1024, 1)
 }
 
 // BenchmarkProduct multiplies matrices of 512 rows and columns by the kernels of software adapters.

@@ -18,9 +18,11 @@ import (
 
 // Device is what the choice of a kernel depends on.
 type Device struct {
-	Software       bool // it runs on the CPU
-	SwiftShader    bool // software with vectors of four and few registers, where large tiles take long to compile
-	SIMD           bool // software with vectors of four that runs invocations one after another
+	Software    bool // it runs on the CPU
+	SwiftShader bool // software with vectors of four and few registers, where large tiles take long to compile
+	// SIMD is set for software with vectors of four that runs invocations one after another: to [SIMD], which only programs have that
+	// may have such a device.
+	SIMD           *Family
 	Native         bool // software that runs Go code in place of kernels
 	MaxInvocations int  // of one workgroup
 	MaxMemory      int  // bytes of workgroup memory of one kernel
@@ -48,8 +50,6 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
-	//go:embed softmax/held.wgsl
-	softmaxHeldText string
 	//go:embed softmax/hard.wgsl
 	oneHotText string
 	//go:embed sort/keys.wgsl
@@ -70,10 +70,6 @@ var (
 	groupText string
 	//go:embed product/row.wgsl
 	rowText string
-	//go:embed product/panel.wgsl
-	panelKernel string
-	//go:embed product/pack.wgsl
-	packText string
 	//go:embed product/sum.wgsl
 	sumText string
 	//go:embed sparse/rows.wgsl
@@ -100,40 +96,38 @@ type form struct {
 	text       *string
 	params     string // those that the text is specialised by
 	own, shape int    // storage bindings before those of the function, and words of Shape
+	member     *member
 }
 
 var (
-	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
-	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
-	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
-	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4}
-	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8}
-	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
-	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
-	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
-	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
-	softmaxHeld    = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4}
-	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
-	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
-	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
-	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4}
-	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
-	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4}
-	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
-	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16}
-	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16}
-	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16}
-	productPanel   = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
-	productPack    = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
-	productSum     = &form{"product/sum", &sumText, "", 1, 4}
-	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
-	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
-	sparseScatter  = &form{"sparse/scatter", &scatterText, "", 3, 12}
-	eliminateForm  = &form{"factor/eliminate", &eliminateText, "SIZE PIVOT JORDAN", 0, 12}
-	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8}
-	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8}
-	reflectForm    = &form{"factor/reflect", &reflectText, "SIZE COLS", 0, 4}
-	rotateForm     = &form{"factor/rotate", &rotateText, "PAIRS LANES", 0, 8}
+	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4, nil}
+	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4, nil}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4, nil}
+	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8, nil}
+	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8, nil}
+	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8, nil}
+	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4, nil}
+	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4, nil}
+	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8, nil}
+	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4, nil}
+	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4, nil}
+	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4, nil}
+	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4, nil}
+	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4, nil}
+	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4, nil}
+	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
+	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16, nil}
+	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16, nil}
+	productSum     = &form{"product/sum", &sumText, "", 1, 4, nil}
+	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8, nil}
+	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4, nil}
+	sparseScatter  = &form{"sparse/scatter", &scatterText, "", 3, 12, nil}
+	eliminateForm  = &form{"factor/eliminate", &eliminateText, "SIZE PIVOT JORDAN", 0, 12, nil}
+	swapForm       = &form{"factor/swap", &swapText, "REVERSE", 0, 8, nil}
+	invertForm     = &form{"factor/invert", &invertText, "UNIT", 1, 8, nil}
+	reflectForm    = &form{"factor/reflect", &reflectText, "SIZE COLS", 0, 4, nil}
+	rotateForm     = &form{"factor/rotate", &rotateText, "PAIRS LANES", 0, 8, nil}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.
@@ -209,11 +203,12 @@ func (k *Kernel) exact(f *fuse.Func) bool {
 	switch k.form {
 	case mapLinear, mapGrid:
 		whole = k.params[0] == 0
-	case productPanel:
-		whole = k.params[4] == 0
-	case foldRows, softmaxRows, softmaxHeld:
+	case foldRows, softmaxRows:
 	default:
-		return false
+		if k.form.member == nil || k.form.member.whole == nil {
+			return false
+		}
+		whole = k.form.member.whole(k)
 	}
 	return len(f.Calls) == 0 && !slices.ContainsFunc(f.Loads, func(v fuse.View) bool {
 		return v.Class != fuse.Vector && v.Class != fuse.Column && (v.Class != fuse.Gather || !whole)
@@ -228,8 +223,6 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
-	case softmaxHeld:
-		return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case scanPartsForm, scanRowsForm, scanChunksForm:
@@ -238,8 +231,9 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
-	case productPanel:
-		return panelText(k, t)
+	}
+	if k.form.member != nil {
+		return k.form.member.part(k, t)
 	}
 	return ""
 }

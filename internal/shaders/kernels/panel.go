@@ -18,13 +18,13 @@ const (
 	smallFactor = 1 << 15
 )
 
-// panels reports whether a product is computed by panels: on devices with vectors of four, unless it has hardly more rows or columns
-// than one.
-func (r *Request) panels() bool { return r.Device.SIMD && r.Stack == 0 && r.M > 2 && r.N > 4 }
+// panels reports whether a product is computed by panels: unless it has hardly more rows or columns than one.
+func (r *Request) panels() bool { return r.Device.SIMD != nil && r.Stack == 0 && r.M > 2 && r.N > 4 }
 
 // planPanels lists the launches of a product by panels of B, which are packed unless the kernel can read them where they lie and it is
 // not worth it.
-func (r *Request) planPanels(result fuse.Type) *Product {
+func planPanels(r *Request) *Product {
+	result := r.Type
 	wide := shaders.Ceil(r.N, panelCols)
 	k := Kernel{form: productPanel}
 	k.a = Factor{Type: r.A.Type, AlongK: !r.A.ColMajor}

@@ -82,7 +82,7 @@ func (r *Request) Pick() (*Product, error) {
 	case runsNative && r.native():
 		return r.planNative(), nil
 	case r.panels():
-		return r.planPanels(r.Type), nil
+		return r.Device.SIMD.product(r), nil
 	}
 	best := all[0]
 	for _, c := range all {
@@ -114,7 +114,7 @@ func (r *Request) Candidates() ([]*Product, error) {
 		plans = append(plans, r.planNative())
 	}
 	if err == nil && r.panels() {
-		plans = append(plans, r.planPanels(r.Type))
+		plans = append(plans, r.Device.SIMD.product(r))
 	}
 	return plans, err
 }

@@ -18,8 +18,8 @@ var devices = map[string]Device{
 	"llvmpipe":    {Software: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256, MaxMemory: 32768},
 	"portable":    Portable,
-	"simd":        {Software: true, SIMD: true, MaxInvocations: 1024, MaxMemory: 32768},
-	"native":      {Software: true, SIMD: true, Native: true, MaxInvocations: 1024, MaxMemory: 32768},
+	"simd":        {Software: true, SIMD: SIMD, MaxInvocations: 1024, MaxMemory: 32768},
+	"native":      {Software: true, SIMD: SIMD, Native: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"small":       {MaxInvocations: 64, MaxMemory: 8192},
 	"none":        {},
 }
@@ -314,7 +314,7 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 	k, name, shape := &p.First.Kernel, p.First.Name(), p.First.Shape
 	if k.form == productPanel {
 		tiles := panelGroup * int(p.First.Groups[0]) * int(p.First.Groups[1])
-		if !r.Device.SIMD || shape[3]*panelCols < r.N || tiles < shape[3]*((r.M+panelRows-1)/panelRows) || len(shape) != k.form.shape {
+		if r.Device.SIMD == nil || shape[3]*panelCols < r.N || tiles < shape[3]*((r.M+panelRows-1)/panelRows) || len(shape) != k.form.shape {
 			t.Errorf("%s: %v and %v do not cover the product", name, shape, p.First.Groups)
 		}
 		return

@@ -73,7 +73,7 @@ func head(m *matrix) *fuse.Func {
 }
 
 // folders are the devices that fold in different ways.
-var folders = []Device{{}, {Software: true}, {Software: true, SIMD: true}}
+var folders = []Device{{}, {Software: true}, {Software: true, SIMD: SIMD}}
 
 // perform folds by passes of references, as a caller does on a device.
 func perform(t *testing.T, op fuse.Reduction, m matrix, columns bool, device Device) matrix {

@@ -120,11 +120,15 @@ func describe(dev *gpu.Device) plan.Device {
 	if l.MaxLoopsPerInvoking > 0 {
 		storage-- // drivers take a binding to watch loops of the user's
 	}
+	var family *kernels.Family
+	if gpu.RunsSIMD && i.Backend == "wasm" {
+		family = kernels.SIMD
+	}
 	return plan.Device{
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
-			SIMD: i.Backend == "wasm", Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
+			SIMD: family, Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
 	}
 }

@@ -15,3 +15,5 @@ import (
 var drivers = []driver.Driver{rajveer.New(), simd.New(), cpu.New()}
 
 const runsReferences = true
+
+const runsSIMD = true

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	_ "embed"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+// Family is kernels for one kind of device.
+type Family struct {
+	product func(*Request) *Product
+	softmax func(rows, cols int) *Launch
+}
+
+// SIMD is kernels for processors with vectors of four that run the invocations of a workgroup one after another. The linker leaves
+// them out of programs that do not name them.
+var SIMD = &Family{planPanels, planHeld}
+
+// member is what a form of a family knows of itself.
+type member struct {
+	part  func(*Kernel, fuse.Type) string // of the fused region
+	whole func(*Kernel) bool              // whether rows end with a vector; nil: its indices may be out of range
+}
+
+var (
+	//go:embed softmax/held.wgsl
+	softmaxHeldText string
+	//go:embed product/panel.wgsl
+	panelKernel string
+	//go:embed product/pack.wgsl
+	packText string
+)
+
+var (
+	softmaxHeld  = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4, &member{storedText, func(*Kernel) bool { return false }}}
+	productPanel = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16, &member{panelText, func(k *Kernel) bool { return k.params[4] == 0 }}}
+	productPack  = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4, nil}
+)
+
+// planHeld plans the softmax of rows into a result of float32 that is stored in vectors.
+func planHeld(rows, cols int) *Launch {
+	return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
+}
+
+// storedText reads a vector of the result.
+func storedText(*Kernel, fuse.Type) string {
+	return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
+}
