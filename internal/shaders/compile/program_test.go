@@ -147,6 +147,36 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// Turns count as much as they take: what barriers hold together for all invocations, and long memory that is written.
+func TestLongTurns(t *testing.T) {
+	const turns = 3000 // of each loop
+	loop := func(body string) string {
+		return "for (var k = 0u; k < " + strconv.Itoa(turns) + "u; k++) { " + body + " } r[i] = x[0] + n;"
+	}
+	for name, p := range map[string]struct {
+		program
+		least uint32 // what a turn counts as, at least
+	}{
+		"barriers": {program{body: "var n = 0u; " + loop("n = (n << 1u) ^ x[n & 7u] ^ (n / 3u) ^ (n * k); workgroupBarrier();")}, 60},
+		"zeros":    {program{body: "var n = 0u; " + loop("var a: array<u32, 20000>; a[n & x[0]] = k; n += a[n + k];")}, 3000},
+		"copies":   {program{body: "var n = 0u; var a: array<u32, 20000>; var b = a; " + loop("b = a; a[n & x[0]] = k; n += b[n + k];")}, 3000},
+	} {
+		text := strings.Replace(p.text("u32"), "workgroup_size(4)", "workgroup_size(64)", 1)
+		mod, err := compile.Compile(text, "main", compile.Options{Guard: true})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		h := compiletest.Load(t, mod, [3]uint32{1, 1, 1}, nil, [][]byte{words(1, 2, 3, 4, 5, 6, 7, 8), make([]byte, 16)})
+		if r := h.Launch(t); r != 0 {
+			t.Errorf("%s: without a limit the result is %d", name, r)
+		}
+		h.SetTurns(turns * p.least)
+		if r := h.Launch(t); r != 2 {
+			t.Errorf("%s: with %d turns for each the result is %d", name, p.least, r)
+		}
+	}
+}
+
 // A binding that is too small runs nothing.
 func TestSmallBinding(t *testing.T) {
 	p := program{body: "r[i] = x[i];"}
