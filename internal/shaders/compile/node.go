@@ -254,6 +254,9 @@ func (g *function) choose(t, f, cond *node) *node {
 		}
 		return f
 	}
+	if t.typ == wasm.F32 && g.gen.o.Wazero { // which loses one of two floats where registers are short
+		return g.bitcast(g.choose(g.bitcast(t, wasm.I32), g.bitcast(f, wasm.I32), cond), wasm.F32)
+	}
 	if t.typ != wasm.V128 {
 		return g.make(&node{op: wasm.Select, typ: t.typ, args: [3]*node{t, f, cond}})
 	}
