@@ -127,7 +127,7 @@ type generator struct {
 	bindings  []Binding
 	reserved  uint32
 	budget    int
-	effort    int // what was spent, and what calls are likely to take
+	effort    int64 // what was spent, and what else the code is likely to take
 	ids       int
 }
 
@@ -138,7 +138,7 @@ func (m *generator) nextID() int {
 
 // spend ends the compilation of a program that grows too large.
 func (m *generator) spend(n int) {
-	m.effort += n
+	m.effort += int64(n)
 	m.budget -= n
 	if m.budget < 0 {
 		panic(errTooLarge)

@@ -283,12 +283,13 @@ const (
 	// A turn of a long loop counts as several: so many nodes take about as long as a turn of a short one.
 	nodesPerTurn = 24
 	bytesPerNode = 4 // of code
+	maxTurns     = 1 << 28
 )
 
 // turn counts one of a loop whose body has so many nodes.
-func (g *function) turn(nodes int) {
+func (g *function) turn(nodes int64) {
 	if g.gen.o.Guard {
-		g.emit(item{kind: itemTurn, offset: uint32(min(max(nodes/nodesPerTurn, 1), chunk))})
+		g.emit(item{kind: itemTurn, offset: uint32(min(max(nodes/nodesPerTurn, 1), maxTurns))})
 	}
 }
 
@@ -328,6 +329,18 @@ func (e *emitter) constant(v int32) {
 
 // turn counts a turn of a loop as so many.
 func (e *emitter) turn(weight uint32) {
+	if weight > chunk { // what a look does not count
+		e.local(wasm.LocalGet, e.turns.left)
+		e.local(wasm.LocalGet, e.turns.left)
+		e.constant(int32(weight - chunk))
+		e.local(wasm.LocalGet, e.turns.left)
+		e.constant(int32(weight - chunk))
+		e.op(wasm.I32LtU)
+		e.op(wasm.Select)
+		e.op(wasm.I32Sub)
+		e.local(wasm.LocalSet, e.turns.left)
+		weight = chunk
+	}
 	e.local(wasm.LocalGet, e.turns.fuel)
 	e.constant(int32(weight))
 	e.op(wasm.I32Sub)

@@ -145,7 +145,7 @@ func (g *function) inline(f *ir.Func, args [][]*node) []*node {
 // callFunction calls a function of the module.
 func (g *function) callFunction(f *ir.Func, args [][]*node) []*node {
 	number := g.gen.number(f)
-	g.gen.effort += len(g.gen.funcs[number].Code) / bytesPerNode
+	g.gen.effort += int64(len(g.gen.funcs[number].Code) / bytesPerNode)
 	i := item{kind: itemCall, offset: uint32(number), args: []*node{g.args(), g.scratch()}}
 	for _, a := range args {
 		i.args = append(i.args, a...)

@@ -107,6 +107,7 @@ type place struct {
 	comp   *node // the number of the component, of a part of a vector in a cell
 	addr   *node // of a variable in memory
 	offset uint32
+	truth  bool // a component in memory of a vector of bool, where true is a mask
 }
 
 func (p *place) inCells() bool { return p.va.cell >= 0 }
@@ -161,6 +162,7 @@ func (g *function) index(p *place, i *node, t *ir.Type) {
 	stride := uint32(t.Stride)
 	if t.Kind == ir.Vector {
 		stride = 4
+		p.truth = p.t.Kind == ir.Bool
 	}
 	last := p.va.last
 	if t.Len > 0 {
@@ -275,6 +277,9 @@ func (g *function) load(p place) []*node {
 	for i, c := range cells {
 		list[i] = g.loadCell(p, c)
 	}
+	if p.truth {
+		list[0] = g.and(list[0], g.i32(1))
+	}
 	return list
 }
 
@@ -316,6 +321,9 @@ func (g *function) store(p place, values []*node) {
 			g.assign(p.cell+i, v)
 		}
 	default:
+		if p.truth {
+			values = []*node{g.op2(wasm.I32Sub, g.i32(0), values[0])}
+		}
 		for i, c := range g.gen.cells(p.t) {
 			g.storeCell(p, c, values[i])
 		}

@@ -55,6 +55,10 @@ var programs = []program{
 	{"short cuts", "var<private> calls: u32; fn yes() -> bool { calls += 1u; return true; }", "let a = i < 2u && yes(); let b = i == 1u || yes(); r[i] = calls + 10u * select(0u, 1u, a) + 100u * select(0u, 1u, b);", u(112, 111, 101, 101)},
 	{"private", "var<private> p: array<u32, 2> = array<u32, 2>(3u, 4u); fn bump() { p[0] += 1u; } fn sum() -> u32 { return p[0] + p[1]; }", "bump(); if (i > 1u) { bump(); } r[i] = sum();", u(8, 8, 9, 9)},
 	{"truths", "", "let v = vec3<u32>(i, 1u, 2u) == vec3<u32>(1u, 1u, 2u); var t = vec2<bool>(i == 2u, false); t.y = any(v.xy); r[i] = select(0u, 1u, all(v)) + select(0u, 10u, any(t)) + select(0u, 100u, all(t)) + u32(v.x) * 1000u + u32(!t.x) * 10000u;", u(10010, 11011, 110, 10010)},
+	{
+		"truths in memory", "", "var a: array<vec2<bool>, 4>; a[i] = vec2<bool>(true, i == 1u); a[3u - i].y = true; var b = vec3<bool>(false, i > 1u, true); b[i & 1u] = true; let c = a[i]; r[i] = u32(a[i].x) + 10u * u32(a[i][1]) + 100u * u32(a[3u - i][i & 1u]) + 1000u * select(0u, 1u, all(c)) + 10000u * select(vec2<u32>(1u), vec2<u32>(2u), a[3u - i]).y + 100000u * u32(b[2u - (i & 1u)]) + 1000000u * u32(b.y);",
+		u(120001, 1121111, 1120001, 1120101),
+	},
 	{"conversions", "", "let a = f32(i) * 1e9 - 1.5; r[i] = u32(a) ^ bitcast<u32>(i32(a)) ^ u32(f32(i) == 1.0);", u(0xffffffff, 1, 0, 0xb2d05e00^0x7fffffff)},
 	{"length", "", "r[i] = arrayLength(&x) + arrayLength(&r);", u(12, 12, 12, 12)},
 	{"out of range", "", "var a = array<u32, 2>(5u, 6u); r[i] = x[i + 7u] + a[i] * 10u; r[i + 100u] = x[100u - i];", u(58, 68, 68, 8)},
@@ -140,6 +144,36 @@ func TestGuard(t *testing.T) {
 	h.Stop()
 	if r := h.Launch(t); r != 1 {
 		t.Errorf("told to stop, the result is %d", r)
+	}
+}
+
+// Turns count as much as they take: what barriers hold together for all invocations, and long memory that is written.
+func TestLongTurns(t *testing.T) {
+	const turns = 3000 // of each loop
+	loop := func(body string) string {
+		return "for (var k = 0u; k < " + strconv.Itoa(turns) + "u; k++) { " + body + " } r[i] = x[0] + n;"
+	}
+	for name, p := range map[string]struct {
+		program
+		least uint32 // what a turn counts as, at least
+	}{
+		"barriers": {program{body: "var n = 0u; " + loop("n = (n << 1u) ^ x[n & 7u] ^ (n / 3u) ^ (n * k); workgroupBarrier();")}, 60},
+		"zeros":    {program{body: "var n = 0u; " + loop("var a: array<u32, 20000>; a[n & x[0]] = k; n += a[n + k];")}, 3000},
+		"copies":   {program{body: "var n = 0u; var a: array<u32, 20000>; var b = a; " + loop("b = a; a[n & x[0]] = k; n += b[n + k];")}, 3000},
+	} {
+		text := strings.Replace(p.text("u32"), "workgroup_size(4)", "workgroup_size(64)", 1)
+		mod, err := compile.Compile(text, "main", compile.Options{Guard: true})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		h := compiletest.Load(t, mod, [3]uint32{1, 1, 1}, nil, [][]byte{words(1, 2, 3, 4, 5, 6, 7, 8), make([]byte, 16)})
+		if r := h.Launch(t); r != 0 {
+			t.Errorf("%s: without a limit the result is %d", name, r)
+		}
+		h.SetTurns(turns * p.least)
+		if r := h.Launch(t); r != 2 {
+			t.Errorf("%s: with %d turns for each the result is %d", name, p.least, r)
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ func (g *function) fill(class int, addr *node, offset uint32, size int) {
 	g.emit(item{
 		kind: itemStore, op: wasm.MemoryFill, addr: g.add(addr, g.i32(offset)), node: g.i32(0), args: []*node{g.i32(uint32(size))}, class: class,
 	})
+	g.gen.effort += int64(size)
 	if class != neverWritten {
 		g.epochs[class]++
 	}
@@ -121,6 +122,7 @@ func (g *function) storeTo(p place, x ir.Expr) {
 				kind: itemStore, op: wasm.MemoryCopy, addr: g.add(p.addr, g.i32(p.offset)), node: g.add(from.addr, g.i32(from.offset)),
 				args: []*node{g.i32(uint32(size))}, class: p.va.class,
 			})
+			g.gen.effort += int64(size)
 			g.epochs[p.va.class]++
 			return
 		}

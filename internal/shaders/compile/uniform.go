@@ -139,6 +139,7 @@ func (g *function) flush() {
 		g.epochs[i]++
 	}
 	g.epochs[neverWritten] = 0
+	effort := g.gen.effort
 	g.invocations(1, func(local [3]*node) {
 		mark, outer := len(g.log), g.mark
 		g.mark = mark
@@ -173,6 +174,8 @@ func (g *function) flush() {
 		g.rollback(mark)
 		g.mark = outer
 	})
+	size := g.gen.prog.Size
+	g.gen.effort += (g.gen.effort - effort) * int64(size[0]*size[1]*size[2]-1) // all invocations do it
 	s.regions++
 	g.to = to
 }
