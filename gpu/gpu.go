@@ -37,8 +37,9 @@
 // A context ends a call's wait, not a kernel that has begun: no platform can stop one. A GPU and a browser have a watchdog, after some
 // seconds of which the device is lost, [ErrDeviceLost], and can be opened again with [Device.Reopen]. On llvmpipe loops end after 65,535
 // turns, and a kernel runs on until then or until the process ends; so do the library's own kernels on the driver "cpu". Later work of
-// the device waits for it. The driver "simd" ends loops of a workgroup after some hundred million turns together, and a list
-// that had them is [ErrLimit]; Close ends its kernels at once.
+// the device waits for it. The driver "simd" ends a workgroup that works on in loops for some seconds, and a list that had it is
+// [ErrLimit]; Close ends its kernels. Natively a workgroup is not interrupted, and Go's garbage collector may wait for it, with all that waits
+// for the collector.
 package gpu
 
 import "github.com/sublet-gpu/sublet/internal/fault"

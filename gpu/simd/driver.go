@@ -20,8 +20,10 @@
 // Lists run one after another; the workgroups of a dispatch are divided among as many goroutines as there are processors, if they are
 // worth it. In JavaScript there is one thread, and between two parts of a dispatch the page runs.
 //
-// Close ends a kernel that is running. Kernels that do not say how far their loops go are watched: a workgroup whose loops take some
-// hundred million turns is ended, and its list is a [driver.Refusal] with fault.ErrLimit. A long workgroup delays Go's garbage collector.
+// Close ends a kernel that is running. Kernels that do not say how far their loops go are watched: a workgroup that works on in loops for
+// some seconds is ended, and its list is a [driver.Refusal] with fault.ErrLimit. The turns of loops are counted, those of long bodies as
+// several. Natively a workgroup is not interrupted: Go's garbage collector waits for it, and with the collector everything else,
+// contexts included.
 package simd
 
 import (

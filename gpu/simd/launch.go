@@ -157,7 +157,7 @@ func (l *launch) run(in *instance, scratch, from, to uint32) bool {
 		l.trap = err
 	case result == tooLong && l.failed == nil:
 		l.failed = fault.Fail("simd: Dispatch", fault.ErrLimit,
-			fault.Text("loops of a workgroup take more than ", l.turns, " turns together, and were ended"))
+			fault.Text("the loops of a workgroup took more work than ", l.turns, " short turns, and were ended"))
 	}
 	return false
 }

@@ -65,6 +65,7 @@ const (
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
 	maxPromoted = 512     // of a variable in locals
+	maxBranches = 8192    // blocks, branches and loops: wazero takes time that grows with their square, some seconds for these
 )
 
 var (
@@ -128,6 +129,7 @@ type generator struct {
 	reserved  uint32
 	budget    int
 	effort    int64 // what was spent, and what else the code is likely to take
+	branches  int
 	ids       int
 }
 
@@ -141,6 +143,13 @@ func (m *generator) spend(n int) {
 	m.effort += int64(n)
 	m.budget -= n
 	if m.budget < 0 {
+		panic(errTooLarge)
+	}
+}
+
+// branch counts a block, a branch or a loop.
+func (m *generator) branch() {
+	if m.branches++; m.branches > maxBranches {
 		panic(errTooLarge)
 	}
 }

@@ -281,7 +281,7 @@ const (
 	// chunk is how many turns loops take between two looks at the word that stops the kernel.
 	chunk = 1024
 	// A turn of a long loop counts as several: so many nodes take about as long as a turn of a short one.
-	nodesPerTurn = 24
+	nodesPerTurn = 96
 	bytesPerNode = 4 // of code
 	maxTurns     = 1 << 28
 )

@@ -153,6 +153,7 @@ func (g *function) end(l *label) {
 	g.rollback(l.mark)
 	g.mark = l.before
 	l.region.closed = l.jumps > 0
+	g.gen.branch()
 	g.emit(item{kind: itemBlock, region: l.region, label: l})
 	g.join(l.edges)
 }
@@ -252,6 +253,7 @@ func (g *function) fork(cond func() *node, then, otherwise func()) {
 		g.rollback(mark)
 	}
 	g.region, g.mark = parent, before
+	g.gen.branch()
 	g.emit(item{kind: itemIf, node: cond(), region: arms[0], other: arms[1]})
 	g.join(edges)
 }
@@ -296,6 +298,7 @@ func (g *function) again(l *label, cells []int, cond *node, otherwise bool) {
 	}
 	l.loop.closed, l.region.closed = true, true
 	g.loop, g.region = l.loop.parent, l.region.parent
+	g.gen.branch()
 	g.emit(item{kind: itemLoop, region: l.region, loop: l.loop, label: l})
 }
 

@@ -226,6 +226,7 @@ func TestTooLarge(t *testing.T) {
 	for name, p := range map[string]program{
 		"pointers":      {before: deep, body: "var a = i; f30(&a); r[i] = a;"},
 		"a large frame": {body: strings.Repeat("{ var b: array<u32, 60000>; b[i] = 1u; r[i] = b[3]; }\n", 300)},
+		"many branches": {body: strings.Repeat("if (r[i] == i) { r[i] = 1u; }\n", 9000)},
 		"many vectors":  {body: "var a = vec4<f32>(f32(i)); " + strings.Repeat("for (var k = 0u; k < i; k++) { a += a.yzwx * f32(k) + sin(a); }\n", 20000) + " r[i] = u32(a.x);"},
 	} {
 		if _, err := compile.Compile(p.text("u32"), "main", compile.Options{}); !errors.Is(err, fault.ErrLimit) {
