@@ -16,8 +16,8 @@ const (
 	treeSize     = 256
 	softwareBusy = 512
 	hardwareBusy = 1 << 16
-	simdSize     = 4    // chunks of a workgroup
-	chunkVectors = 2048 // vectors of a chunk: enough for a launch to be shared by threads, few enough for a sum to be exact
+	simdSize     = 4                     // chunks of a workgroup
+	chunkVectors = 2048                  // vectors of a chunk: enough for a launch to be shared by threads, few enough for a sum to be exact
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
 	fewRows      = 1 << 12               // rows of a column that a software adapter folds in one pass, since a second pass would take longer
