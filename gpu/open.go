@@ -143,18 +143,15 @@ func (a *Adapter) Rank() (rank int, why string) {
 	if a == nil {
 		return 0, ""
 	}
-	reasons := [...]string{
+	return a.trust(), [...]string{
 		1: "a GPU", 2: "computes on the CPU itself, faster than software adapters", 3: "a software adapter", 4: "experimental",
 		5: "the oracle: one thread of Go, the library's own kernels only",
-	}
-	rank = a.trust()
-	return rank, reasons[rank]
+	}[a.trust()]
 }
 
-// trust is the rank alone, without texts, which pages do not need.
 func (a *Adapter) trust() int {
 	switch {
-	case !a.Info.Features.Has(driver.FeatureWGSL):
+	case !a.Info.Features.Has(driver.FeatureWGSL): // the oracle
 		return 5
 	case a.Experimental:
 		return 4

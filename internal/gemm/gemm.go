@@ -45,7 +45,7 @@ func (m Matrix) valid() bool {
 // Multiply sets dst to the product of a and b. Up to so many goroutines as threads says share the work, the caller's included.
 // The columns of dst follow each other (Col is 1), its rows do not overlap, and its numbers are not in a or b.
 // It panics if the matrices do not fit each other or their data.
-func Multiply(dst, a, b Matrix, threads int) { multiply(&kernels[0], dst, a, b, threads) }
+func Multiply(dst, a, b Matrix, threads int) { multiply(&kernels()[0], dst, a, b, threads) }
 
 func multiply(k *kernel, dst, a, b Matrix, threads int) {
 	switch {

@@ -72,8 +72,8 @@ func eachKernel(t *testing.T, test func(t *testing.T, k *kernel)) {
 	old := grain
 	t.Cleanup(func() { grain = old })
 	grain = 1 << 12
-	for i := range kernels {
-		t.Run(kernels[i].name, func(t *testing.T) { test(t, &kernels[i]) })
+	for i := range kernels() {
+		t.Run(kernels()[i].name, func(t *testing.T) { test(t, &kernels()[i]) })
 	}
 }
 
@@ -250,8 +250,8 @@ func TestRefused(t *testing.T) {
 }
 
 func TestKernel(t *testing.T) {
-	if Kernel() != kernels[0].name || kernels[len(kernels)-1].name != portable.name {
-		t.Error(Kernel(), kernels)
+	if Kernel() != kernels()[0].name || kernels()[len(kernels())-1].name != portable.name {
+		t.Error(Kernel(), kernels())
 	}
 	a, b, c := dense(3, 4), dense(4, 5), result(3, 5, 0)
 	Multiply(c, a, b, 1)

@@ -2,6 +2,8 @@
 
 package gemm
 
+import "sync"
+
 // kernel is the code of one instruction set.
 type kernel struct {
 	name string
@@ -50,8 +52,16 @@ type vectors struct {
 	add  bool
 }
 
-// kernels is the kernels that this machine runs, best first.
-var kernels = append(machineKernels(), portable)
+var known struct {
+	once sync.Once // and not a variable with a value from the start, which programs would have that never multiply
+	list []kernel
+}
+
+// kernels returns the kernels that this machine runs, best first.
+func kernels() []kernel {
+	known.once.Do(func() { known.list = append(machineKernels(), portable) })
+	return known.list
+}
 
 // Kernel names the instruction set and the tile of the matrix product.
-func Kernel() string { return kernels[0].name }
+func Kernel() string { return kernels()[0].name }

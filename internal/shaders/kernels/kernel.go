@@ -48,6 +48,8 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
+	//go:embed softmax/held.wgsl
+	softmaxHeldText string
 	//go:embed softmax/hard.wgsl
 	oneHotText string
 	//go:embed sort/keys.wgsl
@@ -68,6 +70,10 @@ var (
 	groupText string
 	//go:embed product/row.wgsl
 	rowText string
+	//go:embed product/panel.wgsl
+	panelKernel string
+	//go:embed product/pack.wgsl
+	packText string
 	//go:embed product/sum.wgsl
 	sumText string
 	//go:embed sparse/rows.wgsl
@@ -106,6 +112,7 @@ var (
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	softmaxHeld    = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4}
 	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
 	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
 	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
@@ -116,6 +123,8 @@ var (
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16}
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16}
+	productPanel   = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
+	productPack    = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
@@ -181,14 +190,14 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
 	}
-	if Native && k.native {
+	if k.native {
 		p.Native = reference{k, f}
 	}
 	params := make([]shaders.Param, len(k.params))
 	for i, name := range strings.Fields(k.form.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
-	p.Exact = SIMD && k.exact(f)
+	p.Exact = k.exact(f)
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
 }
@@ -219,6 +228,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
+	case softmaxHeld:
+		return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case scanPartsForm, scanRowsForm, scanChunksForm:
@@ -227,9 +238,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
-	}
-	if SIMD {
-		return k.simdPart(t)
+	case productPanel:
+		return panelText(k, t)
 	}
 	return ""
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !js
-
 package kernels
 
 import (
@@ -13,11 +11,11 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Native reports whether the program may have a device that runs Go code in place of kernels.
-const Native = true
-
 // plainTile is the variant that is planned where package gemm does the work of the kernel: its text reads factors of any layout.
 var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
+
+// runsNative leaves out of programs for pages what none of them calls.
+const runsNative = runtime.GOOS != "js"
 
 // native reports whether package gemm multiplies: it takes float32 and knows no function behind a product, which takes a launch of its
 // own, and which a stack has no place for.

@@ -1,30 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !sublet_page || sublet_simd
-
 package kernels
 
 import (
-	_ "embed"
-
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-)
-
-// SIMD reports whether the program may have a device with vectors of four that runs invocations one after another.
-const SIMD = true
-
-var (
-	//go:embed product/panel.wgsl
-	panelKernel string
-	//go:embed product/pack.wgsl
-	packText string
-	//go:embed softmax/held.wgsl
-	softmaxHeldText string
-
-	productPanel = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16}
-	productPack  = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4}
-	softmaxHeld  = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4}
 )
 
 // The tile of the product's kernel for SIMD: eight accumulators of four, which with the operands fit into sixteen registers.
@@ -67,17 +47,6 @@ func (r *Request) planPanels(result fuse.Type) *Product {
 func (r *Request) inPlace(result fuse.Type) bool {
 	b := r.B.factor(r.K, r.N, r.B.ColMajor)
 	return b.Vector && !b.AlongK && b.Type == result && r.N%panelCols == 0 && (r.M <= panelRows*panelGroup || r.K*r.B.Stride <= smallFactor)
-}
-
-// simdPart is what kernels for such devices have in the fused region.
-func (k *Kernel) simdPart(t fuse.Type) string {
-	switch k.form {
-	case softmaxHeld:
-		return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
-	case productPanel:
-		return panelText(k, t)
-	}
-	return ""
 }
 
 // panelText is the part of panel's text that depends on the factors' types.

@@ -79,9 +79,9 @@ func (r *Request) Pick() (*Product, error) {
 		return nil, err
 	}
 	switch {
-	case Native && r.native():
+	case runsNative && r.native():
 		return r.planNative(), nil
-	case SIMD && r.panels():
+	case r.panels():
 		return r.planPanels(r.Type), nil
 	}
 	best := all[0]
@@ -110,10 +110,10 @@ func (r *Request) Candidates() ([]*Product, error) {
 	for i, c := range all {
 		plans[i] = r.plan(c)
 	}
-	if Native && err == nil && r.native() {
+	if err == nil && runsNative && r.native() {
 		plans = append(plans, r.planNative())
 	}
-	if SIMD && err == nil && r.panels() {
+	if err == nil && r.panels() {
 		plans = append(plans, r.planPanels(r.Type))
 	}
 	return plans, err

@@ -38,13 +38,13 @@ func FoldRows(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int
 	parts = 1
 	size := laneSize
 	switch {
-	case SIMD && d.SIMD:
+	case d.SIMD:
 		parts, size = shaders.Ceil(vectors, chunkVectors), simdSize
 	case vectors > alone:
 		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size, shaders.Bit(SIMD && d.SIMD)}}
+	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size, shaders.Bit(d.SIMD)}}
 	return k.launch(shaders.Ceil(rows*parts, size), f.shape(rows, cols, parts, 0)...), parts
 }
 
@@ -83,7 +83,7 @@ const (
 // row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors.
 func Softmax(rows, cols int, log, vectors bool, d Device) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
-	if SIMD && d.SIMD && vectors && !log {
+	if d.SIMD && vectors && !log {
 		return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
 	}
 	if d.Software && cols <= longestRow {

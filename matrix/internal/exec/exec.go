@@ -124,7 +124,7 @@ func describe(dev *gpu.Device) plan.Device {
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
-			SIMD: kernels.SIMD && i.Backend == "wasm", Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
+			SIMD: i.Backend == "wasm", Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
 	}
 }
