@@ -39,6 +39,9 @@ function lossOf(device) {
   return loss;
 }
 
+/** The programs of crunchers that have started. @type {WeakMap<Promise<Crunch>, Crunch>} */
+const started = new WeakMap();
+
 /** What the device is behind. @type {(gpu: unknown) => Session} */
 let sessionOf;
 
@@ -121,8 +124,6 @@ export class Gpu extends functions(make) {
   #crunch = null;
   /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
   #retired = new Set();
-  /** Those that have started. @type {Set<Crunch>} */
-  #started = new Set();
 
   static {
     sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
@@ -324,7 +325,10 @@ export class Gpu extends functions(make) {
   /** @param {GPUDevice | null} device */
   #newCruncherProgram(device) {
     const opened = this.#crunch = this.#startCruncher(device);
-    opened.then(({ended}) => ended).then(() => this.#forget(opened), () => {});
+    opened.then((crunch) => {
+      started.set(opened, crunch);
+      return crunch.ended;
+    }).then(() => this.#forget(opened), () => {});
     return opened;
   }
 
@@ -344,10 +348,7 @@ export class Gpu extends functions(make) {
   /** @param {GPUDevice | null} device */
   async #startCruncher(device) {
     this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
-    const crunch = await Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
-    this.#started.add(crunch);
-    crunch.ended.then(() => this.#started.delete(crunch));
-    return crunch;
+    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
   }
 
   /** @param {unknown} fn @param {...unknown} args */
@@ -382,9 +383,11 @@ export class Gpu extends functions(make) {
 
   close() {
     this.#session.close();
-    for (const crunch of this.#started) crunch.close();
     if (this.#crunch) this.#retired.add(this.#crunch);
-    for (const opened of this.#retired) opened.then((crunch) => crunch.close(), () => {});
+    for (const opened of this.#retired) {
+      started.get(opened)?.close(); // at once
+      opened.then((crunch) => crunch.close(), () => {});
+    }
     this.#retired.clear();
     this.#crunch = null;
   }
