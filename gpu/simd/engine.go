@@ -99,7 +99,7 @@ func (e *engine) Close(lent bool, keep [][]byte) {
 	for p := range programs {
 		p.release()
 	}
-	e.machine.close(lent, keep)
+	e.close(lent, keep)
 }
 
 // workspace returns the scratch memory of a worker, of at least so many bytes.
@@ -145,8 +145,8 @@ type program struct {
 
 // Close implements [software.Program].
 func (p *program) Close() {
-	p.engine.mu.Lock()
-	defer p.engine.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.programs[p] {
 		delete(p.programs, p)
 		p.release()

@@ -67,6 +67,12 @@ func supported() (ok bool, err error) {
 	return false, fail("Adapters", fault.ErrUnsupported, why)
 }
 
+// probeRelaxed is one with an instruction of relaxed SIMD:
+//
+//	(func (param v128) (result v128) local.get 0 local.get 0 local.get 0 f32x4.relaxed_madd)
+var probeRelaxed = []byte("\x00asm\x01\x00\x00\x00" + "\x01\x06\x01\x60\x01\x7b\x01\x7b" + "\x03\x02\x01\x00" +
+	"\x0a\x0d\x01\x0b\x00\x20\x00\x20\x00\x20\x00\xfd\x85\x02\x0b")
+
 // relaxed reports whether the engine knows relaxed SIMD.
 var relaxed = sync.OnceValue(func() bool {
 	return js.Global().Get("WebAssembly").Call("validate", bytesOf(probeRelaxed)).Bool()

@@ -7,12 +7,6 @@ package simd
 //	(func (result v128) i32.const 0 i32x4.splat)
 var probe = []byte("\x00asm\x01\x00\x00\x00" + "\x01\x05\x01\x60\x00\x01\x7b" + "\x03\x02\x01\x00" + "\x0a\x08\x01\x06\x00\x41\x00\xfd\x11\x0b")
 
-// probeRelaxed is one with an instruction of relaxed SIMD:
-//
-//	(func (param v128) (result v128) local.get 0 local.get 0 local.get 0 f32x4.relaxed_madd)
-var probeRelaxed = []byte("\x00asm\x01\x00\x00\x00" + "\x01\x06\x01\x60\x01\x7b\x01\x7b" + "\x03\x02\x01\x00" +
-	"\x0a\x0d\x01\x0b\x00\x20\x00\x20\x00\x20\x00\xfd\x85\x02\x0b")
-
 // leb encodes a number as WebAssembly does.
 func leb(n int) (b []byte) {
 	for ; n >= 0x80; n >>= 7 {

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,7 +158,7 @@ func words(t testing.TB, d driver.Device, n int) []uint32 {
 // TestDispatch runs a module with few and with many workgroups, by one goroutine and by several: each computes its words once.
 func TestDispatch(t *testing.T) {
 	for _, threads := range []int{1, 2, 7} {
-		t.Run(fmt.Sprint(threads), func(t *testing.T) {
+		t.Run(strconv.Itoa(threads), func(t *testing.T) {
 			const n = 1 << 18
 			d := openWith(t, config{turns: 1000, threads: threads})
 			prepare(t, d, "affine", n-5)
@@ -371,7 +371,7 @@ func TestManyGoroutines(t *testing.T) {
 // BenchmarkDispatch measures what a dispatch costs beside its kernel: alone and in a list.
 func BenchmarkDispatch(b *testing.B) {
 	for _, groups := range []uint32{1, 16} {
-		b.Run(fmt.Sprint(groups), func(b *testing.B) {
+		b.Run(strconv.FormatUint(uint64(groups), 10), func(b *testing.B) {
 			d := openWith(b, config{turns: 1000, threads: threads()})
 			prepare(b, d, "affine", 1)
 			l := new(driver.CommandList)

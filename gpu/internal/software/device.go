@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -161,7 +162,7 @@ func (d *Device) imported(op string, handle any) (buffer, error) {
 	if !ok {
 		return buffer{}, d.fail(op, fault.ErrForeign, "the driver takes a []byte")
 	}
-	i := buffer{b[:len(b):len(b)], true, nil}
+	i := buffer{slices.Clip(b), true, nil}
 	for _, o := range d.buffers {
 		if same(o.bytes, b) && !o.imported {
 			i.block = o.block

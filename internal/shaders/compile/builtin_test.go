@@ -171,7 +171,7 @@ var elementwises = []elementwise{
 		return x
 	}, nil, 0},
 	{"select($0, $1, ($0 >= $2) != ($1 == $2))", "iiii", nil, func(x, y, z uint32) uint32 { return pick((s(x) >= s(z)) != (y == z), y, x) }, 0},
-	{"select($0, $1, !(($0 <= $2) | ($1 > $2)))", "uuuu", nil, func(x, y, z uint32) uint32 { return pick(!(x <= z || y > z), y, x) }, 0},
+	{"select($0, $1, !(($0 <= $2) | ($1 > $2)))", "uuuu", nil, func(x, y, z uint32) uint32 { return pick(x > z && y <= z, y, x) }, 0},
 	{"countLeadingZeros($0)", "uu", nil, u1(func(x uint32) uint32 { return uint32(bits.LeadingZeros32(x)) }), 0},
 	{"countTrailingZeros($0)", "ii", nil, u1(func(x uint32) uint32 { return uint32(bits.TrailingZeros32(x)) }), 0},
 	{"countOneBits($0)", "uu", nil, u1(func(x uint32) uint32 { return uint32(bits.OnesCount32(x)) }), 0},
@@ -209,9 +209,11 @@ func (e *elementwise) text() string {
 	n := len(e.sig) - 1
 	result := types[e.sig[n]]
 	text := "@group(0) @binding(9) var<storage, read_write> r: array<vec4<" + result + ">>;\n"
+	var operands strings.Builder
 	for i := range n {
-		text += "@group(0) @binding(" + strconv.Itoa(i) + ") var<storage, read> a" + strconv.Itoa(i) + ": array<vec4<" + types[e.sig[i]] + ">>;\n"
+		operands.WriteString("@group(0) @binding(" + strconv.Itoa(i) + ") var<storage, read> a" + strconv.Itoa(i) + ": array<vec4<" + types[e.sig[i]] + ">>;\n")
 	}
+	text += operands.String()
 	call := func(swizzle string) string {
 		c := e.name
 		for i := range n {

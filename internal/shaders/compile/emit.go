@@ -316,8 +316,8 @@ func (e *emitter) call(i *item) {
 		e.push(n)
 	}
 	e.local(wasm.Call, int(i.offset))
-	for k := len(i.results) - 1; k >= 0; k-- {
-		e.result(i.results[k])
+	for _, v := range slices.Backward(i.results) {
+		e.result(v)
 	}
 }
 
@@ -346,8 +346,8 @@ func (ed *edge) live() (list []set) {
 
 // distance counts the blocks out to that of a label.
 func (e *emitter) distance(l *label) int {
-	for i := len(e.labels) - 1; i >= 0; i-- {
-		if e.labels[i] == l {
+	for i, v := range slices.Backward(e.labels) {
+		if v == l {
 			return len(e.labels) - 1 - i
 		}
 	}
@@ -425,7 +425,7 @@ func (e *emitter) choice(i *item) {
 	}
 	if len(first) == 0 {
 		e.op(wasm.I32Eqz)
-		i.region, i.other, first, second = i.other, i.region, second, first
+		i.region, i.other, second = i.other, i.region, first
 	}
 	e.enter(wasm.If, nil)
 	e.region(i.region)

@@ -8,11 +8,10 @@ import (
 
 // facts are what the generator knows of a function before it writes it.
 type facts struct {
-	size    int  // of its code with what is inlined into it, in nodes of package ir
-	calls   int  // how many places call it
-	loops   bool // it or a function that it calls has one
-	private bool // or uses variables of an invocation
-	inline  bool
+	size    int              // of its code with what is inlined into it, in nodes of package ir
+	calls   int              // how many places call it
+	loops   bool             // it or a function that it calls has one
+	private bool             // or uses variables of an invocation
 	stores  map[*ir.Var]bool // variables of the module, and parameters, that it or a function that it calls writes
 }
 

@@ -180,12 +180,12 @@ func TestLongTurns(t *testing.T) {
 // A binding that is too small runs nothing.
 func TestSmallBinding(t *testing.T) {
 	p := program{body: "r[i] = x[i];"}
-	mod, err := compile.Compile(p.text("vec4<u32>"), "main", compile.Options{})
-	if err == nil {
+	if _, err := compile.Compile(p.text("vec4<u32>"), "main", compile.Options{}); err == nil {
 		t.Fatal("a vector was given a scalar")
 	}
 	p.body = "r[i] = vec4<u32>(x[i]);"
-	if mod, err = compile.Compile(p.text("vec4<u32>"), "main", compile.Options{}); err != nil {
+	mod, err := compile.Compile(p.text("vec4<u32>"), "main", compile.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	r := make([]byte, 12)
@@ -218,10 +218,12 @@ func TestShortBuffers(t *testing.T) {
 // What is too large is fault.ErrLimit, at once.
 func TestTooLarge(t *testing.T) {
 	deep := "fn f0(p: ptr<function, u32>) { *p += 1u; }\n"
+	var functions strings.Builder
 	for k := range 30 {
 		call := "f" + strconv.Itoa(k) + "(p); "
-		deep += "fn f" + strconv.Itoa(k+1) + "(p: ptr<function, u32>) { " + strings.Repeat(call, 4) + "}\n"
+		functions.WriteString("fn f" + strconv.Itoa(k+1) + "(p: ptr<function, u32>) { " + strings.Repeat(call, 4) + "}\n")
 	}
+	deep += functions.String()
 	wide := strings.ReplaceAll(strings.ReplaceAll(deep, "p: ptr<function, u32>", "p: u32"), "*p += 1u;", "")
 	for name, p := range map[string]program{
 		"pointers":      {before: deep, body: "var a = i; f30(&a); r[i] = a;"},

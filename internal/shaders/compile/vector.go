@@ -141,10 +141,10 @@ func (g *function) laneOf(v *node, i int, k ir.Kind) *node {
 	default:
 		return nil
 	}
-	switch {
-	case k == ir.Bool:
+	switch k {
+	case ir.Bool:
 		return g.and(g.bitcast(s, wasm.I32), g.i32(1))
-	case k == ir.F32:
+	case ir.F32:
 		return g.bitcast(s, wasm.F32)
 	}
 	return g.bitcast(s, wasm.I32)

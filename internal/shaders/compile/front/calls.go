@@ -112,7 +112,7 @@ func (p *parser) pointed(b *builtin, o *operand) (*ir.Ref, *ir.Type) {
 // meet returns the type to which values of two types convert, or nil.
 func (p *parser) meet(a, b *ir.Type) *ir.Type {
 	k, ok := common(a.Scalar().Kind, b.Scalar().Kind)
-	if !ok || a.Kind != b.Kind && !(isScalar(a) && isScalar(b)) || a.Len != b.Len || isComposite(a) || a.Kind == ir.Matrix {
+	if !ok || a.Kind != b.Kind && (!isScalar(a) || !isScalar(b)) || a.Len != b.Len || isComposite(a) || a.Kind == ir.Matrix {
 		return nil
 	}
 	return p.withKind(a, k)

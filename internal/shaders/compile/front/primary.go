@@ -248,7 +248,7 @@ func (p *parser) changed(at int, t *ir.Type, o *operand) *operand {
 		return o
 	case o.c == nil:
 		return p.result(at, t, &ir.Convert{T: t, X: o.x}, o)
-	case isAbstract(from) && isNumber(to) && !(from == abstractFloat && isInt(to)):
+	case isAbstract(from) && isNumber(to) && (from != abstractFloat || !isInt(to)):
 		return p.recast(o, t, to)
 	}
 	c := make([]uint64, len(o.c))

@@ -245,7 +245,8 @@ func (p *parser) varStatement() {
 	if p.accept(":") {
 		v.Type = p.valueType()
 	}
-	if p.accept("=") {
+	switch {
+	case p.accept("="):
 		o := p.value(p.expression())
 		if v.Type != nil {
 			o = p.convert(o, v.Type)
@@ -253,9 +254,9 @@ func (p *parser) varStatement() {
 		v.Type, typeAt = p.concrete(o).t, o.at
 		init := p.lower(o)
 		p.emit(&ir.Declare{Var: v, Init: init})
-	} else if v.Type != nil {
+	case v.Type != nil:
 		p.emit(&ir.Declare{Var: v})
-	} else {
+	default:
 		p.unexpected("expected a type or a value")
 	}
 	p.checkStored(typeAt, ir.Function, v.Type, true)

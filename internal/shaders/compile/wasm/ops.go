@@ -87,7 +87,7 @@ const (
 	I32ReinterpretF Op = 0xbc
 	F32ReinterpretI Op = 0xbe
 
-	I32TruncSatF32S = misc | 0
+	I32TruncSatF32S = misc
 	I32TruncSatF32U = misc | 1
 	MemoryCopy      = misc | 10
 	MemoryFill      = misc | 11
@@ -95,7 +95,7 @@ const (
 
 // Opcodes of vectors of 128 bits.
 const (
-	V128Load          = simd | 0
+	V128Load          = simd
 	V128Load32Splat   = simd | 9
 	V128Store         = simd | 11
 	V128Const         = simd | 12
