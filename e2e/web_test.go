@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // dist is the npm package as `make web-build` puts it together.
@@ -24,10 +25,12 @@ const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>npm package</title><link rel="icon" href="data:,">
 <script type="module" src="/page.mjs"></script></html>`
 
-// testScript is what a page and a worker have in common.
+// testScript is what a page and a worker have in common. Most tests that both kinds of device pass run on WebGPU alone, unless tests are long:
+// web/test/simd.test.mjs has them on the other in Node.
 const testScript = `
 export const load = (module) => import('/tests/' + module + '.mjs').then(({tests}) => tests);
-export const run = (module, name) => load(module).then((tests) => tests[name]()).then(() => '', (error) => error?.stack ?? String(error));`
+export const run = (module, name, device = module === 'everywhere' ? 'both' : 'webgpu') =>
+  load(module).then((tests) => tests[name](device)).then(() => '', (error) => error?.stack ?? String(error));`
 
 const pageScript = `
 import * as leaks from '/tests/leaks.mjs';
@@ -134,7 +137,11 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			defer keeps(p)(t)
-			if failure := chrome.Eval[string](p, run+"('"+module+"', '"+name+"')"); failure != "" {
+			call := run + "('" + module + "', '" + name + "'"
+			if devtest.Long() {
+				call += ", 'both'"
+			}
+			if failure := chrome.Eval[string](p, call+")"); failure != "" {
 				t.Error(failure)
 			}
 		})

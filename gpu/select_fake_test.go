@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -200,10 +199,6 @@ func TestOpenExperimental(t *testing.T) {
 	trial := fake("trial", driver.KindIntegrated, driver.FeatureWGSL, true)
 	proven := fake("proven", driver.KindCPU, driver.FeatureWGSL, false)
 	simd, card := fake("simd", driver.KindCPU, driver.FeatureWGSL, false), fake("card", driver.KindDiscrete, driver.FeatureWGSL, false)
-	before := "simd" // or a page's adapter
-	if runtime.GOOS == "js" {
-		before = "proven"
-	}
 	for _, c := range []struct {
 		want    string
 		linked  []driver.Driver
@@ -216,7 +211,7 @@ func TestOpenExperimental(t *testing.T) {
 		{"trial", []driver.Driver{trial, proven, oracle}, []Option{WithDriver("trial")}},
 		{"trial", []driver.Driver{proven, trial, oracle}, []Option{WithAdapter("trial")}},
 		{"oracle", []driver.Driver{proven, trial, oracle}, []Option{WithDriver("oracle")}},
-		{before, []driver.Driver{proven, simd, trial, oracle}, nil},
+		{"simd", []driver.Driver{proven, simd, trial, oracle}, nil},
 		{"simd", []driver.Driver{trial, simd, oracle}, nil},
 		{"card", []driver.Driver{proven, simd, card, oracle}, nil},
 		{"proven", []driver.Driver{card, simd, proven, oracle}, []Option{WithDriver("proven")}},
