@@ -121,7 +121,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if desc.Bounded {
 		key = "\x00" + key
 	}
-	if desc.Exact {
+	if RunsSIMD && desc.Exact {
 		key = "\x01" + key
 	}
 	if RunsNative && desc.Native != nil {

@@ -23,7 +23,9 @@ func UseOneLaunch(dev *gpu.Device) {
 
 // UseSIMDKernels makes expressions on the device take the kernels meant for SIMD on the CPU.
 func UseSIMDKernels(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SIMD, info.Native = true, kernels.SIMD, false })
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) {
+		info.Software, info.SIMD, info.Native = true, kernels.SIMD, false
+	})
 }
 
 func pretend(dev *gpu.Device, swiftShader bool) {

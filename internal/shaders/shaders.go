@@ -28,7 +28,6 @@ type Program struct {
 	Name        string // for people: the family, the kernel and its variant
 	Source      string
 	Own, Inputs int
-	Exact       bool // no index is out of range, but those of vectors that are read beyond the end, by three elements at most
 	// Reference does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
 	Reference Reference
 	// Native does the same in Go, faster than a CPU with Source. It is nil for most.

@@ -184,21 +184,23 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
 	}
-	if k.native {
+	if runsNative && k.native {
 		p.Native = reference{k, f}
 	}
 	params := make([]shaders.Param, len(k.params))
 	for i, name := range strings.Fields(k.form.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
-	p.Exact = k.exact(f)
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
 }
 
-// exact reports whether a program keeps to its bindings: its form does, and its function reads vectors at most, of rows that end with
+// Exact reports whether a program keeps to its bindings: its form does, and its function reads vectors at most, of rows that end with
 // one, or single elements.
-func (k *Kernel) exact(f *fuse.Func) bool {
+func (k *Kernel) Exact(f *fuse.Func) bool {
+	if f == nil {
+		return false
+	}
 	whole := false // rows end with a vector
 	switch k.form {
 	case mapLinear, mapGrid:

@@ -195,7 +195,7 @@ func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.
 	bindings := slices.Repeat([]driver.Access{driver.AccessRead}, 2+p.Own+p.Inputs)
 	bindings[0], bindings[1+p.Own] = driver.AccessParams, driver.AccessReadWrite
 	users := s.Func != nil && len(s.Func.Calls) > 0 // those functions may do anything
-	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Bounded: !users, Fused: users, Exact: p.Exact, Ahead: ahead}
+	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Bounded: !users, Fused: users, Exact: gpu.RunsSIMD && s.Exact(s.Func), Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
 		desc.Reference = p.Reference.Run
 	}
