@@ -17,14 +17,15 @@ import (
 // strict is a Content-Security-Policy that keeps a program from installing scripts: no inline ones, no blob: and no eval.
 const strict = "script-src 'self' 'wasm-unsafe-eval'"
 
-// TestBrowserDriver runs the tests of the browser driver, among them the conformance suite, with a helper that sees Go's memory and
-// one that does not.
+// TestBrowserDriver runs the tests of the browser driver, among them the conformance suite, with a helper that sees Go's memory and,
+// in long tests, with one that does not: short ones do that without the suite, in [TestBrowserDriverPages].
 func TestBrowserDriver(t *testing.T) {
 	tests := chrome.Build(t, "./wasm/browser")
-	for engine, o := range map[string]chrome.Options{
-		"embedded": {},
-		"supplied": withHelper(t, chrome.Options{}),
-	} {
+	engines := map[string]chrome.Options{"supplied": withHelper(t, chrome.Options{})}
+	if devtest.Long() {
+		engines["embedded"] = chrome.Options{}
+	}
+	for engine, o := range engines {
 		t.Run(engine, func(t *testing.T) { tests.Run(t, expect(engine, o)) })
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 const checksSource = `fn inc(i: u32) { a[i] = a[i] + 1u; }`
@@ -191,6 +192,10 @@ func TestJunkBalancer(t *testing.T) {
 
 // TestCancelled wants calls that are cancelled to leave the host's side alone, and the next ones to be right.
 func TestCancelled(t *testing.T) {
+	rounds := 6
+	if devtest.Long() {
+		rounds = 30
+	}
 	devices := openDevices(t, 2)
 	for _, blobs := range []int{1, 8} {
 		cr := onDevices(t, devices, 2, `fn inc(i: u32) {
@@ -210,7 +215,7 @@ func TestCancelled(t *testing.T) {
 		refused(t, "cancelled before", cr.Compute(done, 1, "inc", r, a, b, c), context.Canceled)
 		same(t, "a", a.Data(), count(4096, uint32(0)))
 		calls := uint32(0)
-		for round := range 30 {
+		for round := range rounds {
 			ctx, cancel := context.WithCancel(t.Context())
 			before := devices[0].Stats().Dispatches
 			f := inBackground(cr, ctx, 1, "inc", r, a, b, c)

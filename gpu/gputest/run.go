@@ -16,8 +16,7 @@ import (
 // Run tests the driver whose devices open makes. What package gpu/driver/expected says that the driver fails, it must fail.
 func Run(t *testing.T, open func(ctx context.Context) (driver.Device, error)) {
 	t.Helper()
-	table := expected.For(newDevice(t.Context(), t, open).Info().Driver)
-	pass, fail := split(t, cases, table)
+	pass, fail := split(t, cases, expected.For(newDevice(t.Context(), t, open).Info().Driver))
 	t.Run("thrice", func(t *testing.T) { suite(t, open, pass, rounds) })
 	backwards := slices.Clone(pass)
 	slices.Reverse(backwards)
@@ -27,6 +26,13 @@ func Run(t *testing.T, open func(ctx context.Context) (driver.Device, error)) {
 			t.Run("expected/"+c.name, func(t *testing.T) { expectFailure(t, open, c, why, patience) })
 		}
 	}
+}
+
+// RunOnce tests another way of making devices of a driver that [Run] tests: each case once, and nothing that must fail.
+func RunOnce(t *testing.T, open func(ctx context.Context) (driver.Device, error)) {
+	t.Helper()
+	pass, _ := split(t, cases, expected.For(newDevice(t.Context(), t, open).Info().Driver))
+	suite(t, open, pass, 1)
 }
 
 type opener = func(ctx context.Context) (driver.Device, error)

@@ -33,6 +33,7 @@ func bench() coretest.Bench {
 	return coretest.Bench{
 		Driver: New(),
 		Old:    true,
+		Second: true,
 
 		RequestDevice: func() (any, error) {
 			a := userAdapter()

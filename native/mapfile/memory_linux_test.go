@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/native/mapfile"
 )
@@ -184,8 +186,10 @@ func TestLargerThanBuffers(t *testing.T) {
 			same(t, must[*dense](t)(matrix.Sum(v).Eval()), float32(i%7+1)*4*cols)
 			check(t, v.Close())
 		}
-		start := m.RowSlice(0, 600) // more than a block
-		same(t, must[*dense](t)(matrix.Sum(start).Eval()), 4*cols)
+		start := m.RowSlice(0, 600) // more than a block, for which the oracle takes half a minute
+		if dev.Info().Features.Has(driver.FeatureWGSL) || devtest.Long() {
+			same(t, must[*dense](t)(matrix.Sum(start).Eval()), 4*cols)
+		}
 		if n := dev.Stats().PeakBytes; n > 1200<<20 {
 			t.Errorf("%d bytes were live at once", n)
 		}

@@ -51,7 +51,11 @@ func testAdoptClosed(t *testing.T, bench *Bench) {
 }
 
 func testAdoptedConformance(t *testing.T, bench *Bench) {
-	gputest.Run(t, func(ctx context.Context) (driver.Device, error) {
+	run := gputest.RunOnce
+	if long() {
+		run = gputest.Run
+	}
+	run(t, func(ctx context.Context) (driver.Device, error) {
 		dev := bench.request(t)
 		defer bench.ReleaseDevice(dev)
 		return bench.Driver.Adopt(ctx, dev)

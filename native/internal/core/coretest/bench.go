@@ -5,6 +5,7 @@ package coretest
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,8 @@ type Bench struct {
 	Fatal func(source string) string
 	// Takes names a kernel that others refuse and this version takes.
 	Takes string
+	// Second says that another driver over package core has all cases in short tests. This one has those that depend on the binding.
+	Second bool
 }
 
 // Usage is a set of usages of a buffer, with the values of GPUBufferUsage.
@@ -129,10 +132,20 @@ var cases = []testCase{
 	{"PlatformRefusal", testPlatformRefusal},
 }
 
+// ofBinding names what depends on the binding and on the version of the library in it.
+var ofBinding = []string{
+	"Conformance", "Adopt", "AdoptedAdapter", "Import", "BufferHandle", "StrayErrors", "DestroyBuffer", "EndlessLoops", "GuardNamesMistakes",
+	"HostileKernels", "Loss", "Adapters", "MappedStorage", "CompileMessage", "RefusedKernels", "RefusedBuffers", "Released",
+	"BuffersOthersSpoil", "BindingBeside",
+}
+
 // Run tests the driver. The test that calls it does nothing else: cases that may end the process start it again in another one.
 func Run(t *testing.T, bench Bench) {
 	t.Helper()
 	for _, c := range cases {
+		if bench.Second && !long() && !slices.Contains(ofBinding, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.run(t, &bench) })
 	}
 }
