@@ -98,18 +98,18 @@ func BenchmarkReduceRows(b *testing.B) {
 	f := loads(1)
 	f.Store = fuse.View{Class: fuse.Gather}
 	f.Slots[0].Vec = false
-	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, kernels.Device{Software: true, SIMD: kernels.SIMD})
+	l, parts := kernels.FoldRows(kernels.Fold{Op: fuse.ReduceSum}, 1024, 1024, true, &kernels.Device{Software: true, SIMD: kernels.SIMD})
 	bench(b, l, f, million, parts, 1024, 1024, 1)
 }
 
 func BenchmarkSoftmaxRows(b *testing.B) {
-	bench(b, kernels.Softmax(1024, 1024, false, true, kernels.Device{Software: true, SIMD: kernels.SIMD}), loads(1), million, 1024, 1024, 1024, 1)
+	bench(b, kernels.Softmax(1024, 1024, false, true, &kernels.Device{Software: true, SIMD: kernels.SIMD}), loads(1), million, 1024, 1024, 1024, 1)
 }
 
 // BenchmarkProduct multiplies matrices of 512 rows and columns by the kernels of software adapters.
 func BenchmarkProduct(b *testing.B) {
 	const n = 512
-	for name, d := range map[string]kernels.Device{
+	for name, d := range map[string]*kernels.Device{
 		"llvmpipe": {Software: true, MaxInvocations: 1024}, "swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256},
 		"hardware": {MaxInvocations: 256, MaxMemory: 32768},
 	} {

@@ -33,10 +33,10 @@ var (
 )
 
 // EliminateSize is how many rows a workgroup eliminates at once.
-func (d Device) EliminateSize() int { return d.groupOf() }
+func (d *Device) EliminateSize() int { return d.groupOf() }
 
 // groupOf is the size of a workgroup that works on one matrix: barriers cost software adapters more than they gain.
-func (d Device) groupOf() int {
+func (d *Device) groupOf() int {
 	if d.Software {
 		return 64
 	}
@@ -44,18 +44,18 @@ func (d Device) groupOf() int {
 }
 
 // EliminateCols returns how many columns a block of so many rows may have, so that no invocation takes too many turns; 0 if none.
-func (d Device) EliminateCols(rows int) int {
+func (d *Device) EliminateCols(rows int) int {
 	return d.cols(func(cols int) int { return shaders.Ceil(rows, d.groupOf()) * cols * (cols/2 + 2) })
 }
 
 // ReflectCols is that of [Reflect].
-func (d Device) ReflectCols(rows int) int {
+func (d *Device) ReflectCols(rows int) int {
 	return d.cols(func(cols int) int {
 		return 2 * cols * (shaders.Ceil(rows*cols, d.groupOf()) + 2*shaders.Ceil(rows, d.groupOf()))
 	})
 }
 
-func (d Device) cols(turns func(cols int) int) int {
+func (d *Device) cols(turns func(cols int) int) int {
 	cols := FactorBlock
 	for cols > 0 && turns(cols)+32*cols > shaders.LoopLimit {
 		cols /= 2
@@ -64,7 +64,7 @@ func (d Device) cols(turns func(cols int) int) int {
 }
 
 // Launch plans the launch.
-func (e *Eliminate) Launch(d Device) *Launch {
+func (e *Eliminate) Launch(d *Device) *Launch {
 	k := Kernel{form: eliminateForm, params: []int{d.groupOf(), shaders.Bit(e.Pivot), shaders.Bit(e.Jordan)}}
 	return k.launch(e.Items, e.Items, e.Item, e.Rows, e.Cols, e.Width, e.Stride, e.Offset, e.Pivots, e.First)
 }
@@ -132,7 +132,7 @@ type Rotate struct {
 var RotatePlaces = []int{3, 4}
 
 // Rounds returns how many rounds a sweep has, or 0 where rows are too long for an invocation.
-func (r *Rotate) Rounds(d Device) int {
+func (r *Rotate) Rounds(d *Device) int {
 	_, lanes := r.group(d)
 	if 2*shaders.Ceil(quads(r.Cols), lanes)+32 > shaders.LoopLimit {
 		return 0
@@ -141,7 +141,7 @@ func (r *Rotate) Rounds(d Device) int {
 }
 
 // group is how many pairs of blocks a workgroup takes, and how many invocations each of them has.
-func (r *Rotate) group(d Device) (pairs, lanes int) {
+func (r *Rotate) group(d *Device) (pairs, lanes int) {
 	if d.Software {
 		return 8, 1
 	}
@@ -149,7 +149,7 @@ func (r *Rotate) group(d Device) (pairs, lanes int) {
 }
 
 // Launch plans the launch.
-func (r *Rotate) Launch(d Device) *Launch {
+func (r *Rotate) Launch(d *Device) *Launch {
 	pairs, lanes := r.group(d)
 	k := Kernel{form: rotateForm, params: []int{pairs, lanes}}
 	near := math.Float32bits(float32(math.Sqrt(float64(r.Cols)) / (1 << 24))) // that of LAPACK's sgesvj

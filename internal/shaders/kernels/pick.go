@@ -99,7 +99,7 @@ func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 
 // fits tells whether the variant can serve the request.
 func (v *variant) fits(r *Request) bool {
-	d := &r.Device
+	d := r.Device
 	switch {
 	case v.form == productTile:
 		return d.Software && v.compiles(d)

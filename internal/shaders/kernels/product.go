@@ -28,7 +28,7 @@ type Request struct {
 	Type    fuse.Type // that it is computed in
 	Tail    bool      // a function is behind it, or the result's columns do not follow each other in memory
 	A, B    Operand
-	Device  Device
+	Device  *Device
 }
 
 // Operand is a factor and where it lies. Offset and Stride are in elements; the stride is that of its rows, or of its

@@ -14,10 +14,10 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-var devices = map[string]Device{
+var devices = map[string]*Device{
 	"llvmpipe":    {Software: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256, MaxMemory: 32768},
-	"portable":    Portable,
+	"portable":    &Portable,
 	"simd":        {Software: true, SIMD: SIMD, MaxInvocations: 1024, MaxMemory: 32768},
 	"native":      {Software: true, SIMD: SIMD, Native: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"small":       {MaxInvocations: 64, MaxMemory: 8192},
@@ -197,7 +197,7 @@ func TestTypes(t *testing.T) {
 	} {
 		for bits := range 32 {
 			const m, n, k = 5, 12, 11
-			device := Portable
+			device := &Portable
 			if bits >= 16 {
 				device = devices["simd"]
 			}

@@ -27,7 +27,7 @@ const (
 
 // FoldRows plans a pass that folds each row of rows x cols elements, or states, to parts partial results, side by side; of one part
 // they are final, if last allows it. Software avoids workgroup memory.
-func FoldRows(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int) {
+func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts int) {
 	vectors := max(quads(cols), 1)
 	if !d.Software {
 		parts = min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
@@ -49,7 +49,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int
 }
 
 // FoldCols plans a pass that folds each column to parts partial results, one below the other.
-func FoldCols(f Fold, rows, cols int, last bool, d Device) (l *Launch, parts int) {
+func FoldCols(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts int) {
 	across := max(quads(cols), 1)
 	busy, wide := hardwareBusy, 1
 	if d.Software {
@@ -81,7 +81,7 @@ const (
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
 // row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors.
-func Softmax(rows, cols int, log, vectors bool, d Device) *Launch {
+func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
 	if d.SIMD != nil && vectors && !log {
 		return d.SIMD.softmax(rows, cols)

@@ -73,10 +73,10 @@ func head(m *matrix) *fuse.Func {
 }
 
 // folders are the devices that fold in different ways.
-var folders = []Device{{}, {Software: true}, {Software: true, SIMD: SIMD}}
+var folders = []*Device{{}, {Software: true}, {Software: true, SIMD: SIMD}}
 
 // perform folds by passes of references, as a caller does on a device.
-func perform(t *testing.T, op fuse.Reduction, m matrix, columns bool, device Device) matrix {
+func perform(t *testing.T, op fuse.Reduction, m matrix, columns bool, device *Device) matrix {
 	t.Helper()
 	for range 5 {
 		l, parts := FoldRows(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, device)
@@ -240,9 +240,9 @@ func TestFoldTexts(t *testing.T) {
 	for bits := range 4 {
 		for op := range opNames {
 			m := newMatrix(fuse.F32, 1, 1, 0, 1)
-			l, _ := FoldRows(Fold{Op: op}, 1, 1, true, Device{Software: bits&1 != 0})
+			l, _ := FoldRows(Fold{Op: op}, 1, 1, true, &Device{Software: bits&1 != 0})
 			if bits&2 != 0 {
-				l, _ = FoldCols(Fold{Op: op}, 300*bits, 1000, true, Device{Software: bits&1 != 0})
+				l, _ = FoldCols(Fold{Op: op}, 300*bits, 1000, true, &Device{Software: bits&1 != 0})
 			}
 			p := l.Program(head(&m))
 			name := p.Name + " " + opNames[op]

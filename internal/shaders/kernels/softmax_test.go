@@ -108,7 +108,7 @@ func TestSoftmaxLaunches(t *testing.T) {
 	for _, s := range [][2]int{{1, 1}, {1024, 1024}, {1, longestRow}, {1, longestRow + 1}, {1 << 20, 3}, {200_000, 100}} {
 		for _, software := range []bool{true, false} {
 			n, cols := s[0], s[1]
-			l := Softmax(n, cols, false, true, Device{Software: software})
+			l := Softmax(n, cols, false, true, &Device{Software: software})
 			group := l.form == softmaxGroup
 			if group != (!software || cols > longestRow) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
@@ -133,7 +133,7 @@ func TestSoftmaxTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, cols := range []int{10, 10_000} {
 		for bits := range 4 {
-			l := Softmax(5, cols, bits&1 != 0, true, Device{Software: bits&2 != 0})
+			l := Softmax(5, cols, bits&1 != 0, true, &Device{Software: bits&2 != 0})
 			p := l.Program(identity(fuse.View{Type: fuse.F32, Class: fuse.Vector}))
 			seen[p.Source] = true
 			if strings.Contains(p.Source, "@fuse") || strings.Contains(p.Source, "@unroll") {

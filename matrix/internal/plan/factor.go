@@ -120,7 +120,7 @@ func (p *planner) eliminate(w Operand, n int, pivot bool) {
 			Items: 1, Rows: m - k, Cols: e - k, Width: e - k, Stride: w.Stride, Offset: w.Offset + k*w.Stride + k,
 			Pivots: w.Offset + k*w.Stride + width, First: k, Pivot: pivot,
 		}
-		p.bare(l.Launch(p.Device.Device), w, kernels.EliminatePlaces)
+		p.bare(l.Launch(&p.Device.Device), w, kernels.EliminatePlaces)
 		if pivot {
 			p.swap(w, kernels.Swap{Cols: width - (e - k), Skip: k, Skipped: e - k, First: k, Count: e - k})
 		}
@@ -251,7 +251,7 @@ func (p *planner) solveStack(dst Operand, a, b *expr.Node, count int) {
 		Items: count, Item: n * w.Stride, Rows: n, Cols: n, Width: width, Stride: w.Stride, Offset: w.Offset,
 		Pivots: w.Offset + width, Pivot: true, Jordan: true,
 	}
-	p.bare(l.Launch(p.Device.Device), w, kernels.EliminatePlaces)
+	p.bare(l.Launch(&p.Device.Device), w, kernels.EliminatePlaces)
 	i, _ := places(b.Rows, 1)
 	diagonal := expr.NewGather("Solve", p.leaf(w), i, apply(fuse.OpMod, i, number(fuse.I32, float64(n))))
 	p.evaluate(dst, apply(fuse.OpDiv, p.leaf(w.part(block{0, b.Rows, n, width})), diagonal))

@@ -97,11 +97,11 @@ func (p *planner) fold(t fold) {
 		p.evaluate(t.dst, p.leaf(whole.dst))
 		return
 	case t.axis == fuse.AxisCols, t.axis == fuse.AxisAll && t.Partial && b.cols == 1:
-		l, parts := kernels.FoldCols(t.Fold, b.rows, b.cols, true, p.Device.Device)
+		l, parts := kernels.FoldCols(t.Fold, b.rows, b.cols, true, &p.Device.Device)
 		p.foldPass(t, b, l, parts > 1, parts, b.cols)
 		return
 	case t.axis == fuse.AxisAll && b.rows > 1 && (indices || !b.linearLoads()): // with gaps: row by row first
-		l, parts := kernels.FoldRows(t.Fold, b.rows, b.cols, false, p.Device.Device)
+		l, parts := kernels.FoldRows(t.Fold, b.rows, b.cols, false, &p.Device.Device)
 		b.single = true
 		p.foldPass(t, b, l, true, b.rows, parts)
 		return
@@ -109,7 +109,7 @@ func (p *planner) fold(t fold) {
 		b.flatten()
 	}
 	t.axis = fuse.AxisRows
-	l, parts := kernels.FoldRows(t.Fold, b.rows, b.cols, true, p.Device.Device)
+	l, parts := kernels.FoldRows(t.Fold, b.rows, b.cols, true, &p.Device.Device)
 	b.single = true
 	p.foldPass(t, b, l, parts > 1, b.rows, parts)
 }

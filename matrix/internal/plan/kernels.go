@@ -90,7 +90,7 @@ func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 // multiply appends the launches of a product.
 func (p *planner) multiply(b *builder, x, y Operand) {
 	request := kernels.Request{
-		M: b.rows, N: b.cols, K: x.Cols, Type: b.f.Type, Tail: gpu.RunsNative && b.tail(), A: p.described(x), B: p.described(y), Device: p.Device.Device,
+		M: b.rows, N: b.cols, K: x.Cols, Type: b.f.Type, Tail: gpu.RunsNative && b.tail(), A: p.described(x), B: p.described(y), Device: &p.Device.Device,
 	}
 	best, err := request.Pick()
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *planner) packed(best *kernels.Product, y Operand) Operand {
 func (p *planner) multiplyStack(b *builder, n *expr.Node, x, y Operand) {
 	s := n.Stack
 	request := kernels.Request{
-		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Type: b.f.Type, Tail: gpu.RunsNative && b.tail(), Device: p.Device.Device,
+		M: n.Rows / s.Count, N: n.Cols, K: s.Inner, Stack: s.Count, Type: b.f.Type, Tail: gpu.RunsNative && b.tail(), Device: &p.Device.Device,
 		A: p.stacked(n, 0, x, n.Rows/s.Count, s.Inner), B: p.stacked(n, 1, y, s.Inner, n.Cols),
 	}
 	best, err := request.Pick()
@@ -202,7 +202,7 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 		p.viaTemp(dst, n)
 	} else {
 		vectors := b.result.Type == fuse.F32 && b.storeClass() == fuse.Vector
-		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, vectors, p.Device.Device))
+		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, vectors, &p.Device.Device))
 	}
 }
 

@@ -96,13 +96,13 @@ func (p *planner) rotated(rows, cols int) Operand {
 func (p *planner) jacobi(w Operand, cols int) {
 	marks := w.part(block{w.Rows - 1, w.Rows, 0, w.Cols})
 	r := kernels.Rotate{Rows: w.Rows - 1, Cols: cols, Stride: w.Stride, Offset: w.Offset, Marks: marks.Offset}
-	rounds := r.Rounds(p.Device.Device)
+	rounds := r.Rounds(&p.Device.Device)
 	if rounds == 0 {
 		p.tooMuch("SVD", "rows of ", w.Shape().String())
 	}
 	for r.Sweep = range jacobiSweeps(r.Rows) {
 		for r.Round = range rounds {
-			p.bare(r.Launch(p.Device.Device), w, kernels.RotatePlaces)
+			p.bare(r.Launch(&p.Device.Device), w, kernels.RotatePlaces)
 		}
 	}
 }

@@ -71,9 +71,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     q += step;
   }
   let rest = p.shape.cols & 3u;
-  var last = q == whole;
-  if (CHUNKS) { last = part == parts - 1u; }
-  if (rest > 0u && last) { // the turn of the partial vector
+  if (rest > 0u && part == parts - 1u) { // somebody takes the partial vector
     b = combine(b, leading(load(f, i, whole << 2u), rest));
   }
   a = combine(combine(a, b), combine(c, d));
