@@ -60,20 +60,20 @@ func trim(program []byte, shaders ...[]byte) (small []byte, err error) {
 	m := parseModule(program)
 	trimTables(m.memory)
 	for _, text := range shaders {
-		blankComments(m.memory, text)
+		shorten(m.memory, text)
 	}
 	return m.encode(), nil
 }
 
-// comment matches the comments of shaders but the marks of package shaders, such as "// @param".
-var comment = regexp.MustCompile(`// ?[^ @\n].*`)
+// comment matches the comments of shaders but the marks of package shaders, such as "// @param", each with the end of the line before it,
+// so that no empty lines are left, at which package fuse divides texts.
+var comment = regexp.MustCompile(`\n? *// ?[^ @\n].*`)
 
-// blankComments overwrites the comments of a shader that is in a program's memory with spaces, which compress to nothing.
-func blankComments(memory, text []byte) {
+// shorten removes the comments of a shader that is in a program's memory, and puts spaces at its end, which compress to nothing.
+func shorten(memory, text []byte) {
 	if at := bytes.Index(memory, text); at >= 0 {
-		for _, found := range comment.FindAllIndex(text, -1) {
-			copy(memory[at+found[0]:], bytes.Repeat([]byte{' '}, found[1]-found[0]))
-		}
+		short := comment.ReplaceAll(text, nil)
+		copy(memory[at:], append(short, bytes.Repeat([]byte{' '}, len(text)-len(short))...))
 	}
 }
 

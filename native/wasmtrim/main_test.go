@@ -142,17 +142,17 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestBlankComments finds a shader among other text, and leaves that and the marks as they are.
-func TestBlankComments(t *testing.T) {
+// TestShorten finds a shader among other text, and leaves that, the marks and empty lines as they are.
+func TestShorten(t *testing.T) {
 	const (
-		shader = "// A sum.\nconst n = 4u; // @param\n  x += y; //twice\n//\n// @fuse\n"
-		want   = "         \nconst n = 4u; // @param\n  x += y;        \n//\n// @fuse\n"
+		shader = "// A sum.\n// Of two.\n\nconst n = 4u; // @param\n  x += y; //twice\n  // Next.\n//\n\n// A mark.\n// @fuse\n"
+		want   = "\n\nconst n = 4u; // @param\n  x += y;\n//\n\n// @fuse\n"
 		before = "https://a // b\n"
 	)
 	memory := []byte(before + shader + before)
-	blankComments(memory, []byte("// elsewhere"))
-	blankComments(memory, []byte(shader))
-	if got := string(memory); got != before+want+before {
+	shorten(memory, []byte("// elsewhere"))
+	shorten(memory, []byte(shader))
+	if got := string(memory); got != before+want+strings.Repeat(" ", len(shader)-len(want))+before {
 		t.Errorf("%q", got)
 	}
 }
