@@ -131,7 +131,7 @@ func addSparse(t *testing.T, p programs) {
 // addFactors adds the kernels of decompositions.
 func addFactors(t *testing.T, p programs) {
 	t.Helper()
-	for _, d := range []kernels.Device{kernels.Portable, {Software: true}} {
+	for _, d := range []*kernels.Device{&kernels.Portable, {Software: true}} {
 		for _, set := range []bool{false, true} {
 			p.launch(t, (&kernels.Eliminate{Items: 1, Pivot: set}).Launch(d), nil)
 			p.launch(t, (&kernels.Eliminate{Items: 1, Pivot: true, Jordan: set}).Launch(d), nil)
@@ -156,9 +156,9 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 				g = *chain(fuse.U32, f.Store.Class)
 				g.Bits = true
 			}
-			rows, _ := kernels.FoldRows(fold, 9, 300, way&1 != 0, kernels.Device{Software: way&2 != 0})
+			rows, _ := kernels.FoldRows(fold, 9, 300, way&1 != 0, &kernels.Device{Software: way&2 != 0})
 			p.launch(t, rows, &g)
-			cols, _ := kernels.FoldCols(fold, 9, 300, way&1 != 0, kernels.Device{Software: way&2 != 0})
+			cols, _ := kernels.FoldCols(fold, 9, 300, way&1 != 0, &kernels.Device{Software: way&2 != 0})
 			p.launch(t, cols, &g)
 		}
 	}
@@ -216,7 +216,7 @@ func allPrograms(t *testing.T) programs {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
 				for _, simd := range []*kernels.Family{nil, kernels.SIMD} {
-					d := kernels.Device{Software: software, SIMD: simd}
+					d := &kernels.Device{Software: software, SIMD: simd}
 					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
 				}
 			}
@@ -262,7 +262,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	narrow.SwiftShader = true
 	simd := software
 	simd.SIMD = kernels.SIMD
-	for _, d := range []kernels.Device{portable, software, narrow, simd} {
+	for _, d := range []*kernels.Device{&portable, &software, &narrow, &simd} {
 		for way := range 16 {
 			factor := func(col, odd bool) kernels.Operand {
 				o := kernels.Operand{Type: et, ColMajor: col, Stride: 4096, Vectors: true}
@@ -298,7 +298,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 }
 
 // TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler and to the native one. Short
-// tests take one of each form, whatever its sizes, and every tenth of the others.
+// tests take one of each form, whatever its sizes, and every thirtieth of the others.
 func TestEveryKernelCompiles(t *testing.T) {
 	all := allPrograms(t)
 	t.Logf("%d kernels", len(all))
@@ -318,12 +318,12 @@ func withoutDigits(r rune) rune {
 	return r
 }
 
-// sample returns one kernel of each form, and every tenth of all.
+// sample returns one kernel of each form, and every thirtieth of all.
 func (p programs) sample() programs {
 	some, names := programs{}, map[string]bool{}
 	for i, source := range slices.Sorted(maps.Keys(p)) {
 		form := strings.Map(withoutDigits, p[source].Name)
-		if i%10 == 0 || !names[form] {
+		if i%30 == 0 || !names[form] {
 			names[form] = true
 			some[source] = p[source]
 		}

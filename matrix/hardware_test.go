@@ -10,10 +10,13 @@ import (
 )
 
 // onHardwareKernels runs a test on devices that take the kernels meant for hardware. Software adapters run them too, only
-// slowly, so that they are tested wherever the tests run.
+// slowly, so that they are tested wherever the tests run, on the driver simd in long tests.
 func onHardwareKernels(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	t.Helper()
 	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		if some && dev.Info().Driver == "simd" {
+			return
+		}
 		matrix.UseHardwareKernels(dev)
 		test(t, dev)
 	})
@@ -28,9 +31,12 @@ func someForms() []form {
 
 func TestHardwareProduct(t *testing.T) { onHardwareKernels(t, testProducts) }
 
-// TestSIMDProduct multiplies by the kernels meant for SIMD on the CPU.
+// TestSIMDProduct multiplies by the kernels meant for SIMD on the CPU, in long tests on GPUs too.
 func TestSIMDProduct(t *testing.T) {
 	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		if some && dev.Info().Driver != "simd" {
+			return
+		}
 		matrix.UseSIMDKernels(dev)
 		testProducts(t, dev)
 	})

@@ -112,7 +112,7 @@ func (v *Invert) Launch() *Launch {
 const ReflectOffset = 3
 
 // Reflect plans a launch that factorises a block of columns by reflections. lanes is how many columns it is made for.
-func Reflect(d Device, rows, cols, lanes, stride, offset int) *Launch {
+func Reflect(d *Device, rows, cols, lanes, stride, offset int) *Launch {
 	k := Kernel{form: reflectForm, params: []int{d.groupOf(), lanes}}
 	return k.launch(1, rows, cols, stride, offset)
 }

@@ -21,7 +21,7 @@ func (p *planner) reflect(w Operand) {
 	q := p.newReflections(w, cols)
 	for k := 0; k < q.rank && p.err == nil; k += cols {
 		e := min(k+cols, q.rank)
-		l := kernels.Reflect(p.Device.Device, w.Rows-k, e-k, cols, w.Stride, w.Offset+k*w.Stride+k)
+		l := kernels.Reflect(&p.Device.Device, w.Rows-k, e-k, cols, w.Stride, w.Offset+k*w.Stride+k)
 		p.bare(l, w, []int{kernels.ReflectOffset})
 		if e < w.Cols {
 			q.apply(w.part(block{k, w.Rows, e, w.Cols}), k, true)
