@@ -232,7 +232,7 @@ func addPacked(t *testing.T, p programs, et fuse.Type) {
 		p.launch(t, kernels.Block(8, 64, false), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
-	r := kernels.Request{M: 64, N: 64, K: 64, Device: kernels.Portable}
+	r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable}
 	r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true}
 	r.B = kernels.Operand{Type: et, Stride: 63, ColMajor: true}
 	best, err := r.Pick()
