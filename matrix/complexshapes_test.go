@@ -86,6 +86,7 @@ func TestComplexLayouts(t *testing.T) {
 // TestComplexShapes has sums, what is made and shaped, and parts as float32.
 func TestComplexShapes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseOneLaunch(dev)
 		rng := newRand(144)
 		const rows, cols = 6, 9
 		x := randomComplex(rng, rows*cols)

@@ -2,10 +2,7 @@
 
 package software
 
-import (
-	"sync"
-	"syscall/js"
-)
+import "github.com/sublet-gpu/sublet/internal/host"
 
 // turn is closed when the page has a turn, nil if nobody wants to know.
 var turn chan struct{}
@@ -14,26 +11,10 @@ var turn chan struct{}
 func nextTurn() <-chan struct{} {
 	if turn == nil {
 		turn = make(chan struct{})
-		later().Invoke(turned())
+		host.AfterTurn(func() {
+			close(turn)
+			turn = nil
+		})
 	}
 	return turn
 }
-
-var turned = sync.OnceValue(func() js.Func {
-	return js.FuncOf(func(js.Value, []js.Value) any {
-		close(turn)
-		turn = nil
-		return nil
-	})
-})
-
-// later is a function of the platform that calls another after what is to be done already. A timer, which every platform has, waits 4 ms.
-var later = sync.OnceValue(func() js.Value {
-	if f := js.Global().Get("setImmediate"); f.Type() == js.TypeFunction {
-		return f
-	}
-	if s := js.Global().Get("scheduler"); s.Type() == js.TypeObject && s.Get("postTask").Type() == js.TypeFunction {
-		return s.Get("postTask").Call("bind", s)
-	}
-	return js.Global().Get("setTimeout")
-})
