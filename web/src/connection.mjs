@@ -66,21 +66,23 @@ export class Connection {
 
   /**
    * Starts a Go program and opens its device.
-   * @template {Connection} T @param {new (program: Served) => T} Class @param {WebAssembly.Module | Promise<WebAssembly.Module>} module
+   * @template {Connection} T @param {new (program: Served) => T} Class @param {import('./loader.mjs').Loading | Promise<import('./loader.mjs').Loading>} loading
    * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, driver?: string, frugal?: boolean, debug?: string}} options
    * @returns {Promise<{connection: T, info: any, device: GPUDevice | null}>}
    */
-  static async start(Class, module, mark, options) {
+  static async start(Class, loading, mark, options) {
     /** @type {T} */
     let connection; // Go calls back only when it is there
-    const program = await load(module, mark, {
+    const program = await load(loading, mark, {
       ...options,
       object: (/** @type {number} */ number) => connection.takeObject(number),
       settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => connection.settle(...outcome),
     });
     const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
     connection = new Class({...program, arena, post, stats});
-    return {connection, ...await program.ready};
+    const {info, device} = await program.ready;
+    Object.defineProperty(info, 'threads', {get: program.threads, enumerable: true});
+    return {connection, info, device};
   }
 
   // The life of the program.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WORDS} from './crew-block.mjs';
+
+// The threads of a program that computes on the CPU, from the side of the program's own: see gpu/simd/crew_js.go.
+
+/** How long the page waits for threads at a time, in milliseconds. The program lets it run in between. */
+const PATIENCE = 8;
+/** After how many a thread is taken for dead: no kernel runs as long without its program's leave. */
+const LONGEST = 30_000;
+
+const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
+
+/** How the platform names what it has. @param {string} name of a module of Node's @returns {any} */
+const node = (name) => /** @type {any} */ (globalThis).process?.getBuiltinModule?.(name);
+
+/** The most threads that a program starts by itself. */
+const USUAL_THREADS = 16;
+
+/** How many threads a program may have, the one that it runs on included. @param {number} [wanted] @returns {number} */
+export function threadsFor(wanted) {
+  const cores = () => node('node:os')?.availableParallelism() ?? Reflect.get(globalThis, 'navigator')?.hardwareConcurrency ?? 1;
+  const workers = node('node:worker_threads') !== undefined || Reflect.get(globalThis, 'crossOriginIsolated') === true && typeof Worker === 'function';
+  return workers && typeof SharedArrayBuffer === 'function' ? Math.min(wanted ?? Math.min(cores(), USUAL_THREADS), MOST_THREADS) : 1;
+}
+
+/** Starts a worker that does not keep Node from exiting. @param {import('./thread.mjs').Start} start @param {() => void} failed */
+function spawn(start, failed) {
+  const threads = node('node:worker_threads');
+  if (threads) {
+    const worker = new threads.Worker(new URL('./thread.mjs', import.meta.url), {workerData: start, execArgv: []});
+    worker.on('error', failed);
+    worker.unref();
+    return worker;
+  }
+  const worker = new Worker(new URL('./thread.mjs', import.meta.url), {type: 'module', name: 'sublet'});
+  worker.onerror = (event) => {
+    event.preventDefault();
+    failed();
+  };
+  worker.postMessage(start);
+  return worker;
+}
+
+/** The threads beside the program's own. */
+export class Crew {
+  #memory;
+  #at;
+  #words;
+  #signed;
+  #wanted;
+  /** @type {{terminate: () => void}[] | null} */
+  #workers = null;
+  #failed = 0;
+  #closed = 0;
+
+  /** @param {WebAssembly.Memory} memory of the program @param {number} at the address of the block @param {number} threads */
+  constructor(memory, at, threads) {
+    this.#memory = memory;
+    this.#at = at;
+    this.#words = new Uint32Array(memory.buffer, at, WORDS);
+    this.#signed = new Int32Array(memory.buffer, at, WORDS);
+    this.#wanted = threads - 1;
+  }
+
+  /** How many threads compute, the program's own included. */
+  get threads() { return 1 + (this.#workers ? this.#workers.length - this.#failed : this.#wanted); }
+
+  /** Workers are started when there is something for them to do: it takes some milliseconds until they run, and nobody waits for that. */
+  #start() {
+    /** @type {{terminate: () => void}[]} */
+    const workers = this.#workers = [];
+    try {
+      while (workers.length < this.#wanted) {
+        workers.push(spawn({memory: this.#memory, at: this.#at, index: workers.length}, () => { this.#failed++; }));
+      }
+    } catch { // a policy forbids it, or the package is another origin's
+    }
+  }
+
+  /** Opens the job in the block. @returns {boolean} whether there are threads that may come */
+  open() {
+    if (!this.#workers) this.#start();
+    if (this.threads === 1) return false;
+    Atomics.add(this.#signed, EPOCH, 1);
+    if (Atomics.load(this.#signed, SLEEPING) > 0) Atomics.notify(this.#signed, EPOCH);
+    return true;
+  }
+
+  /** Takes so many workgroups. @param {number} n @returns {number} the number of the first one */
+  take(n) { return Atomics.add(this.#words, NEXT, n); }
+
+  /** Closes the job. @returns {number} 0 when no thread is in it any more, 1 if one still is, 2 if it will not leave */
+  close() {
+    const words = this.#words, began = performance.now();
+    if (Atomics.load(this.#signed, EPOCH) & 1) {
+      Atomics.add(this.#signed, EPOCH, 1);
+      this.#closed = began;
+    }
+    while (Atomics.load(words, BUSY) > 0) {
+      const now = performance.now();
+      if (now - this.#closed > LONGEST) {
+        this.end();
+        return 2;
+      }
+      if (now - began > PATIENCE) return 1;
+      pause();
+    }
+    return 0;
+  }
+
+  /** What the exception of a thread said. */
+  trap() {
+    const text = this.#words.subarray(TRAP);
+    return String.fromCharCode(...text.subarray(0, text.indexOf(0)));
+  }
+
+  end() {
+    for (const worker of this.#workers ?? []) worker.terminate();
+    this.#workers = [];
+    this.#failed = 0;
+  }
+}
