@@ -28,6 +28,9 @@ const POST_WORDS = 8192;
  * @typedef {{value?: unknown, keep?: unknown, expression?: (program: Program) => void, where?: string, signal?: AbortSignal}} Asked
  */
 
+/** What a device is, with the number of threads. @param {any} info @param {{readonly threads: number}} size */
+const counting = (info, size) => Object.defineProperty(info, 'threads', {get: () => size.threads, enumerable: true});
+
 /**
  * The connection to one Go program; the other side is wasm/internal/page. Commands are collected into a message, which is posted
  * when somebody waits for a result, at the latest when the current task of the event loop is over. What the commands are is up to
@@ -81,8 +84,7 @@ export class Connection {
     const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
     connection = new Class({...program, arena, post, stats});
     const {info, device} = await program.ready;
-    Object.defineProperty(info, 'threads', {get: program.threads, enumerable: true});
-    return {connection, info, device};
+    return {connection, info: counting(info, program.size), device};
   }
 
   // The life of the program.

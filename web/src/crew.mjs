@@ -48,40 +48,40 @@ export class Crew {
   #at;
   #words;
   #signed;
-  #wanted;
+  #size;
   /** @type {{terminate: () => void}[] | null} */
   #workers = null;
-  #failed = 0;
   #closed = 0;
 
-  /** @param {WebAssembly.Memory} memory of the program @param {number} at the address of the block @param {number} threads */
-  constructor(memory, at, threads) {
+  /**
+   * @param {WebAssembly.Memory} memory of the program @param {number} at the address of the block
+   * @param {{threads: number}} size how many threads compute, the program's own included: it is kept up to date
+   */
+  constructor(memory, at, size) {
     this.#memory = memory;
     this.#at = at;
     this.#words = new Uint32Array(memory.buffer, at, WORDS);
     this.#signed = new Int32Array(memory.buffer, at, WORDS);
-    this.#wanted = threads - 1;
+    this.#size = size;
   }
-
-  /** How many threads compute, the program's own included. */
-  get threads() { return 1 + (this.#workers ? this.#workers.length - this.#failed : this.#wanted); }
 
   /** Workers are started when there is something for them to do: it takes some milliseconds until they run, and nobody waits for that. */
   #start() {
     /** @type {{terminate: () => void}[]} */
-    const workers = this.#workers = [];
+    const workers = this.#workers = [], size = this.#size, wanted = size.threads;
     try {
-      while (workers.length < this.#wanted) {
-        workers.push(spawn({memory: this.#memory, at: this.#at, index: workers.length}, () => { this.#failed++; }));
+      for (let index = 0; index < wanted - 1; index++) {
+        workers.push(spawn({memory: this.#memory, at: this.#at, index}, () => { size.threads--; }));
       }
     } catch { // a policy forbids it, or the package is another origin's
+      size.threads = 1 + workers.length;
     }
   }
 
   /** Opens the job in the block. @returns {boolean} whether there are threads that may come */
   open() {
     if (!this.#workers) this.#start();
-    if (this.threads === 1) return false;
+    if (this.#size.threads === 1) return false;
     Atomics.add(this.#signed, EPOCH, 1);
     if (Atomics.load(this.#signed, SLEEPING) > 0) Atomics.notify(this.#signed, EPOCH);
     return true;
@@ -118,6 +118,6 @@ export class Crew {
   end() {
     for (const worker of this.#workers ?? []) worker.terminate();
     this.#workers = [];
-    this.#failed = 0;
+    this.#size.threads = 1;
   }
 }

@@ -14,18 +14,16 @@ export class Kernels {
   #trap = '';
   /** @type {WebAssembly.Memory | null} that threads may share */
   #memory = null;
-  #threads = 1;
+  /** How many threads compute, the program's own included. It has nothing of the program, so that who asks keeps nothing of it. */
+  size = {threads: 1};
   /** @type {Crew | null} */
   #crew = null;
 
   /** @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
   share(memory, threads) {
     this.#memory = memory;
-    this.#threads = threads;
+    this.size.threads = threads;
   }
-
-  /** How many threads compute. */
-  get threads() { return this.#crew?.threads ?? this.#threads; }
 
   /** Ends all threads but the program's own. */
   end() { this.#crew?.end(); }
@@ -43,8 +41,8 @@ export class Kernels {
   /** Tells where the block is by which threads hear of jobs. @param {number} block @returns {number} how many threads there may be, 0 if memory is not shared */
   crew = (block) => {
     if (!this.#memory) return 0;
-    this.#crew = new Crew(this.#memory, block >>> 0, this.#threads);
-    return this.#threads;
+    this.#crew = new Crew(this.#memory, block >>> 0, this.size);
+    return this.size.threads;
   };
 
   // The methods of the crew.

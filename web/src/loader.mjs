@@ -10,7 +10,7 @@ import {decodingShared, knowsShared, memorySharer, shareMemory, shareRandom} fro
  * @typedef {object} Program
  * @property {WebAssembly.Memory} memory
  * @property {Record<string, any>} exports
- * @property {() => number} threads how many compute
+ * @property {{readonly threads: number}} size how many threads compute
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
  * @property {Promise<string>} ended why the program ended
@@ -200,12 +200,10 @@ async function programOf(program, driver) {
   go.env.GOMEMLIMIT = GC_MEMORY;
   if (driver !== undefined) go.env.SUBLET_DRIVER = driver;
   calmTimers(go);
+  if (loading.threads > 1) shareRandom(go);
   go.importObject.sublet = kernels;
   const instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
-  if (mem && !(mem.buffer instanceof ArrayBuffer)) {
-    shareRandom(go);
-    kernels.share(mem, loading.threads);
-  }
+  if (mem && !(mem.buffer instanceof ArrayBuffer)) kernels.share(mem, loading.threads);
   return {go, instance, kernels};
 }
 
@@ -261,5 +259,5 @@ export async function load(loading, mark, start) {
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
   ready.catch(() => {}); // whoever waits hears of it
-  return {memory, exports, threads: () => kernels.threads, resume: () => go._resume(), stop, ended, ready};
+  return {memory, exports, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
 }
