@@ -24,6 +24,8 @@ export const TEXT = 9;
 export const LENGTH = 10;
 /** What the kernel's function returned when a thread failed. */
 export const RESULT = 11;
+/** Whether the program sleeps until BUSY changes. */
+export const WAITING = 12;
 /** The addresses of the threads' scratch memories. */
 export const SCRATCH = 16;
 /** Characters of an exception, up to a zero. */

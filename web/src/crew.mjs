@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WORDS} from './crew-block.mjs';
+import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WAITING, WORDS} from './crew-block.mjs';
 
 // The threads of a program that computes on the CPU, from the side of the program's own: see gpu/simd/crew_js.go.
 
 /** How long the page waits for threads at a time, in milliseconds. The program lets it run in between. */
 const PATIENCE = 8;
+/** How long it does so with open eyes, where it may sleep: a page may not. */
+const LOOK_OUT = 0.05;
 /** After how many a thread is taken for dead: no kernel runs as long without its program's leave. */
 const LONGEST = 30_000;
 
@@ -42,6 +44,16 @@ function spawn(start, failed) {
   return worker;
 }
 
+/** Sleeps until a word changes. @param {Int32Array} words @param {number} at @param {number} value @param {number} ms at most */
+function sleep(words, at, value, ms) {
+  try {
+    Atomics.wait(words, at, value, ms);
+    return true;
+  } catch { // in a page
+    return false;
+  }
+}
+
 /** The threads beside the program's own. */
 export class Crew {
   #memory;
@@ -52,6 +64,7 @@ export class Crew {
   /** @type {{terminate: () => void}[] | null} */
   #workers = null;
   #closed = 0;
+  #sleeps;
 
   /**
    * @param {WebAssembly.Memory} memory of the program @param {number} at the address of the block
@@ -63,6 +76,7 @@ export class Crew {
     this.#words = new Uint32Array(memory.buffer, at, WORDS);
     this.#signed = new Int32Array(memory.buffer, at, WORDS);
     this.#size = size;
+    this.#sleeps = sleep(this.#signed, EPOCH, this.#signed[EPOCH], 0);
   }
 
   /** Workers are started when there is something for them to do: it takes some milliseconds until they run, and nobody waits for that. */
@@ -92,19 +106,25 @@ export class Crew {
 
   /** Closes the job. @returns {number} 0 when no thread is in it any more, 1 if one still is, 2 if it will not leave */
   close() {
-    const words = this.#words, began = performance.now();
-    if (Atomics.load(this.#signed, EPOCH) & 1) {
-      Atomics.add(this.#signed, EPOCH, 1);
+    const signed = this.#signed, began = performance.now();
+    if (Atomics.load(signed, EPOCH) & 1) {
+      Atomics.add(signed, EPOCH, 1);
       this.#closed = began;
     }
-    while (Atomics.load(words, BUSY) > 0) {
+    for (let busy; (busy = Atomics.load(signed, BUSY)) > 0;) {
       const now = performance.now();
       if (now - this.#closed > LONGEST) {
         this.end();
         return 2;
       }
       if (now - began > PATIENCE) return 1;
-      pause();
+      if (this.#sleeps && now - began > LOOK_OUT) {
+        Atomics.store(signed, WAITING, 1);
+        sleep(signed, BUSY, busy, PATIENCE);
+        Atomics.store(signed, WAITING, 0);
+      } else {
+        pause();
+      }
     }
     return 0;
   }

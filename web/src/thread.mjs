@@ -3,7 +3,7 @@
 // A thread of a program that computes on the CPU: a worker that runs workgroups of kernels in the program's memory. It never returns to
 // its event loop, but sleeps until there is a job, and ends when it is terminated.
 
-import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TOTAL, TRAP, TRAPPED, WORDS} from './crew-block.mjs';
+import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TOTAL, TRAP, TRAPPED, WAITING, WORDS} from './crew-block.mjs';
 
 /** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the thread, from 0 on */
 /** @typedef {(args: number, scratch: number, from: number, to: number) => number} Run the function of a kernel */
@@ -71,6 +71,7 @@ class Thread {
       return Atomics.load(this.#signed, EPOCH) === epoch && this.#index + 1 < words[THREADS] ? what(words) : null;
     } finally {
       Atomics.sub(words, BUSY, 1);
+      if (Atomics.load(words, WAITING) > 0) Atomics.notify(this.#signed, BUSY);
     }
   }
 
