@@ -85,7 +85,7 @@ export class Crew {
     const workers = this.#workers = [], size = this.#size, wanted = size.threads;
     try {
       for (let index = 0; index < wanted - 1; index++) {
-        workers.push(spawn({memory: this.#memory, at: this.#at, index}, () => { size.threads--; }));
+        workers.push(spawn({memory: this.#memory, at: this.#at, index}, () => { if (this.#workers === workers) size.threads--; }));
       }
     } catch { // a policy forbids it, or the package is another origin's
       size.threads = 1 + workers.length;
