@@ -8,8 +8,8 @@ import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WAITING, WORDS} from '.
 const PATIENCE = 8;
 /** How long it does so with open eyes, where it may sleep: a page may not. */
 const LOOK_OUT = 0.05;
-/** After how many a thread is taken for dead: no kernel runs as long without its program's leave. */
-const LONGEST = 30_000;
+/** After how many times a thread is taken for dead: no kernel runs as long, half a minute, without its program's leave. */
+const LONGEST = 4000;
 
 const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
 
@@ -63,7 +63,8 @@ export class Crew {
   #size;
   /** @type {{terminate: () => void}[] | null} */
   #workers = null;
-  #closed = 0;
+  /** How often the page has waited since the job was closed. Time is no measure: the machine may have slept. */
+  #waited = 0;
   #sleeps;
 
   /**
@@ -109,15 +110,15 @@ export class Crew {
     const signed = this.#signed, began = performance.now();
     if (Atomics.load(signed, EPOCH) & 1) {
       Atomics.add(signed, EPOCH, 1);
-      this.#closed = began;
+      this.#waited = 0;
     }
     for (let busy; (busy = Atomics.load(signed, BUSY)) > 0;) {
       const now = performance.now();
-      if (now - this.#closed > LONGEST) {
+      if (now - began > PATIENCE) {
+        if (++this.#waited < LONGEST) return 1;
         this.end();
         return 2;
       }
-      if (now - began > PATIENCE) return 1;
       if (this.#sleeps && now - began > LOOK_OUT) {
         Atomics.store(signed, WAITING, 1);
         sleep(signed, BUSY, busy, PATIENCE);

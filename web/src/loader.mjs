@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {threadsFor} from './crew.mjs';
-import {SubletError, failure, show} from './errors.mjs';
+import {SubletError, failure, show, tagOf} from './errors.mjs';
 import {Kernels} from './kernels.mjs';
 import {decodingShared, knowsShared, memorySharer, shareMemory, shareRandom} from './shared.mjs';
 
@@ -177,6 +177,9 @@ function calmTimers(go) {
   };
 }
 
+/** @param {WebAssembly.Memory} memory */
+const isShared = ({buffer}) => tagOf(buffer) === 'SharedArrayBuffer';
+
 /** @param {Loading} loading @param {WebAssembly.Imports} imports */
 async function instantiate({module, threads, alone}, imports) {
   try {
@@ -203,7 +206,7 @@ async function programOf(program, driver) {
   if (loading.threads > 1) shareRandom(go);
   go.importObject.sublet = kernels;
   const instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
-  if (mem && !(mem.buffer instanceof ArrayBuffer)) kernels.share(mem, loading.threads);
+  if (mem && isShared(mem)) kernels.share(mem, loading.threads);
   return {go, instance, kernels};
 }
 
@@ -219,7 +222,7 @@ export async function load(loading, mark, start) {
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
   const scope = /** @type {any} */ (globalThis);
-  if (memory.buffer instanceof ArrayBuffer) scope[GLUE].setMemory(memory); // browsers take no other
+  if (!isShared(memory)) scope[GLUE].setMemory(memory); // not all that WebGPU takes may be in shared memory
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   const started = new Promise((resolve, reject) => {
     scope[START] = {
