@@ -8,8 +8,11 @@ import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING
 /** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the thread, from 0 on */
 /** @typedef {(args: number, scratch: number, from: number, to: number) => number} Run the function of a kernel */
 
-/** For how many milliseconds a thread looks out for the next job before it sleeps. To wake one takes as long as a small job. */
-const LOOK_OUT = 0.1;
+/**
+ * For how many milliseconds a thread looks out for the next job before it sleeps, if the one before came that soon. To wake one takes as long
+ * as a small job; but one that looks out may hold up the program itself, where others use the processor.
+ */
+const LOOK_OUT = 0.2;
 /** How many kernels a thread keeps, as package simd does. */
 const MOST_KERNELS = 512;
 
@@ -20,6 +23,8 @@ class Thread {
   #index;
   #words;
   #signed;
+  /** Whether the last job came soon. */
+  #soon = false;
   /** The kernels by the numbers of their modules, null where there is none. @type {Map<number, Run | null>} */
   #kernels = new Map();
 
@@ -37,11 +42,14 @@ class Thread {
 
   /** Waits for the job after one. @param {number} before its epoch @returns {number} */
   #next(before) {
-    const signed = this.#signed, until = performance.now() + LOOK_OUT;
+    const signed = this.#signed, began = performance.now();
     for (;;) {
-      const epoch = Atomics.load(signed, EPOCH);
-      if (epoch !== before && epoch & 1) return epoch;
-      if (performance.now() < until) {
+      const epoch = Atomics.load(signed, EPOCH), waited = performance.now() - began;
+      if (epoch !== before && epoch & 1) {
+        this.#soon = waited < LOOK_OUT;
+        return epoch;
+      }
+      if (this.#soon && waited < LOOK_OUT) {
         pause();
         continue;
       }
