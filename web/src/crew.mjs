@@ -40,7 +40,12 @@ function spawn(start, failed) {
     event.preventDefault();
     failed();
   };
-  worker.postMessage(start);
+  try {
+    worker.postMessage(start);
+  } catch (error) { // a platform that sends no memories
+    worker.terminate();
+    throw error;
+  }
   return worker;
 }
 
