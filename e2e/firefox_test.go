@@ -32,6 +32,8 @@ try {
 			if (run.both) outcome[module + ' ' + name] = await run('simd').then(() => '', (error) => String(error) + error?.stack);
 		}
 	}
+	const {tests} = await import('/tests/threads.mjs');
+	for (const [name, run] of Object.entries(tests)) outcome['threads ' + name] = await run().then(() => '', (error) => String(error) + error?.stack);
 } catch (error) {
 	outcome.page = String(error) + error?.stack;
 }

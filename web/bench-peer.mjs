@@ -9,9 +9,9 @@ export const name = 'sublet';
 /** @type {import('./index.mjs').Gpu} */
 let gpu;
 
-/** @param {{device?: 'auto' | 'webgpu' | 'simd'}} [options] */
-export async function load({device} = {}) {
-  gpu = await init({device});
+/** @param {{device?: 'auto' | 'webgpu' | 'simd', threads?: number}} [options] */
+export async function load({device, threads} = {}) {
+  gpu = await init({device, threads});
   return gpu.info;
 }
 

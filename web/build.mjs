@@ -31,7 +31,7 @@ const bundle = (/** @type {string[]} */ ...entryPoints) => build({
   outExtension: {'.js': '.mjs'},
   logLevel: 'warning',
 });
-await bundle('src/index.mjs');
+await bundle('src/index.mjs', 'src/thread.mjs');
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
   writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8')));
 }

@@ -21,7 +21,11 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	m, err := compile.Generate(p, compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory})
+	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory}
+	if sharedMemory() {
+		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
+	}
+	m, err := compile.Generate(p, o)
 	switch {
 	case errors.Is(err, fault.ErrLimit):
 		return nil, fail("NewKernel", fault.ErrLimit, err.Error())

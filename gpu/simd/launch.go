@@ -11,7 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// worthSplitting is how long a dispatch must take for goroutines to share it: to wake one takes some microseconds.
+// worthSplitting is how long a dispatch must take for several threads to share it: to wake one takes some microseconds.
 const worthSplitting = 50 * time.Microsecond
 
 // pace is about how long a workgroup of a program takes, in nanoseconds as float64. 0 is unknown. Workgroups may take different times,
@@ -29,8 +29,9 @@ type launch struct {
 	*program
 	total uint32
 	count atomic.Uint32 // of calls
-	next  atomic.Uint64 // the first workgroup that no worker has
+	next  counter
 	pause func()
+	helpers
 
 	mu     sync.Mutex
 	failed error // why not all ran
@@ -73,23 +74,16 @@ func (p *program) launch(total uint32, pause func()) error {
 	return l.failed
 }
 
-// share runs what is left, by several goroutines if it is worth it.
+// share runs what is left, by several threads if it is worth it.
 func (l *launch) share(in *instance, scratch uint32) {
 	left := l.total - uint32(l.next.Load())
-	helpers := min(len(l.instances)-1, int(left)-1)
+	helpers := min(len(l.scratch)-1, int(left)-1)
 	if time.Duration(l.pace.get()*float64(left)) < worthSplitting {
 		helpers = 0
 	}
-	var all sync.WaitGroup
-	for w := range helpers {
-		all.Go(func() {
-			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
-				l.work(in, scratch, helpers+1)
-			}
-		})
-	}
+	helpers = l.summon(helpers)
 	l.work(in, scratch, helpers+1)
-	all.Wait()
+	l.dismiss()
 }
 
 // work runs workgroups until none is left.
@@ -106,9 +100,7 @@ func (l *launch) work(in *instance, scratch uint32, workers int) {
 		if !l.run(in, scratch, uint32(from), uint32(min(from+n, uint64(l.total)))) {
 			return
 		}
-		if workers == 1 {
-			l.pause()
-		}
+		l.pause()
 		n *= 8 // at most: the pace may be that of other workgroups, or of a clock that hardly moves
 	}
 }
@@ -119,9 +111,11 @@ func (l *launch) size(most, left uint64, workers int) uint64 {
 	if workers > 1 {
 		fair = left / uint64(2*workers)
 	}
-	timely := float64(chunkTime) / l.pace.get()
-	return max(1, min(most, fair, uint64(min(timely, math.MaxUint32))))
+	return max(1, min(most, fair, l.timely()))
 }
+
+// timely is how many workgroups take as long as a call of a module should.
+func (l *launch) timely() uint64 { return uint64(min(float64(chunkTime)/l.pace.get(), math.MaxUint32)) }
 
 // epoch is when the clock began, of which a look at the time of day would take a multiple.
 var epoch = time.Now()
@@ -149,6 +143,12 @@ func (l *launch) run(in *instance, scratch, from, to uint32) bool {
 	if result == done && err == nil && !l.stopped() {
 		return true
 	}
+	l.fail(result, err)
+	return false
+}
+
+// fail ends the launch, and notes why.
+func (l *launch) fail(result uint32, err error) {
 	l.next.Store(uint64(l.total))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,5 +159,4 @@ func (l *launch) run(in *instance, scratch, from, to uint32) bool {
 		l.failed = fault.Fail("simd: Dispatch", fault.ErrLimit,
 			fault.Text("the loops of a workgroup took more work than ", l.turns, " short turns, and were ended"))
 	}
-	return false
 }

@@ -25,8 +25,6 @@ const (
 	synchronous = 4 << 10
 )
 
-func threads() int { return 1 }
-
 // heap is the program's own memory, a WebAssembly.Memory, or nothing where it is out of reach.
 var heap = sync.OnceValue(func() (memory js.Value) {
 	defer func() {
@@ -96,18 +94,29 @@ type exception string
 
 func (e exception) Error() string { return string(e) }
 
-// translation is a WebAssembly.Module.
-type translation struct{ module js.Value }
+// translation is a WebAssembly.Module, with its number and its text where workers run it too.
+type translation struct {
+	module js.Value
+	number uint32
+	wasm   []byte
+}
 
 // translate compiles a module: what is long beside the page.
-func translate(ctx context.Context, wasm []byte) (t *translation, err error) {
+func translate(_ context.Context, wasm []byte) (t *translation, err error) {
+	if t, err = compileModule(wasm); err == nil {
+		t.keep(wasm)
+	}
+	return t, err
+}
+
+func compileModule(wasm []byte) (t *translation, err error) {
 	defer thrown(&err)
 	text, engine := bytesOf(wasm), js.Global().Get("WebAssembly")
 	if len(wasm) < synchronous || js.Global().Get("document").Type() != js.TypeObject {
-		return &translation{engine.Get("Module").New(text)}, nil
+		return &translation{module: engine.Get("Module").New(text)}, nil
 	}
 	settled := make(chan *translation, 1)
-	fulfilled := js.FuncOf(func(_ js.Value, args []js.Value) any { settled <- &translation{args[0]}; return nil })
+	fulfilled := js.FuncOf(func(_ js.Value, args []js.Value) any { settled <- &translation{module: args[0]}; return nil })
 	rejected := js.FuncOf(func(_ js.Value, args []js.Value) any {
 		err = exception(args[0].Call("toString").String())
 		settled <- nil

@@ -28,6 +28,9 @@ const POST_WORDS = 8192;
  * @typedef {{value?: unknown, keep?: unknown, expression?: (program: Program) => void, where?: string, signal?: AbortSignal}} Asked
  */
 
+/** What a device is, with the number of threads. @param {any} info @param {{readonly threads: number}} size */
+const counting = (info, size) => Object.defineProperty(info, 'threads', {get: () => size.threads, enumerable: true});
+
 /**
  * The connection to one Go program; the other side is wasm/internal/page. Commands are collected into a message, which is posted
  * when somebody waits for a result, at the latest when the current task of the event loop is over. What the commands are is up to
@@ -66,21 +69,22 @@ export class Connection {
 
   /**
    * Starts a Go program and opens its device.
-   * @template {Connection} T @param {new (program: Served) => T} Class @param {WebAssembly.Module | Promise<WebAssembly.Module>} module
+   * @template {Connection} T @param {new (program: Served) => T} Class @param {import('./loader.mjs').Loading | Promise<import('./loader.mjs').Loading>} loading
    * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, driver?: string, frugal?: boolean, debug?: string}} options
    * @returns {Promise<{connection: T, info: any, device: GPUDevice | null}>}
    */
-  static async start(Class, module, mark, options) {
+  static async start(Class, loading, mark, options) {
     /** @type {T} */
     let connection; // Go calls back only when it is there
-    const program = await load(module, mark, {
+    const program = await load(loading, mark, {
       ...options,
       object: (/** @type {number} */ number) => connection.takeObject(number),
       settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => connection.settle(...outcome),
     });
     const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
     connection = new Class({...program, arena, post, stats});
-    return {connection, ...await program.ready};
+    const {info, device} = await program.ready;
+    return {connection, info: counting(info, program.size), device};
   }
 
   // The life of the program.

@@ -14,9 +14,12 @@ export class Crunch extends Connection {
   /** Whether there will be no new cruncher. */
   #retired = false;
 
-  /** Starts the program. @param {WebAssembly.Module} module @param {GPUDevice | null} device or a device of its own @param {string} driver of devices */
-  static async open(module, device, driver) {
-    return (await Connection.start(Crunch, module, 'sublet_cruncher', {device: device ?? undefined, driver})).connection;
+  /**
+   * Starts the program.
+   * @param {import('./loader.mjs').Loading} loading @param {GPUDevice | null} device or a device of its own @param {string} driver of devices
+   */
+  static async open(loading, device, driver) {
+    return (await Connection.start(Crunch, loading, 'sublet_cruncher', {device: device ?? undefined, driver})).connection;
   }
 
   /** Ends the program. Who still waits is told. @override */

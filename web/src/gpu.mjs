@@ -120,6 +120,8 @@ export class Gpu extends functions(make) {
   /** @type {Promise<{reason: string, message: string}>} */
   #lost = new Promise(() => {});
   #wasm;
+  /** What that is compiled to. @type {import('./loader.mjs').Loading | null} */
+  #loading = null;
   /** The program of crunchers, once one was wanted. @type {Promise<Crunch> | null} */
   #crunch = null;
   /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
@@ -135,7 +137,9 @@ export class Gpu extends functions(make) {
     this.#session = session;
     this.#nn = new NN(session);
     this.#wasm = wasm;
-    this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
+    Object.freeze(info.limits);
+    Object.freeze(info.features);
+    this.#info = Object.freeze(info);
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
     this.#use(device);
   }
@@ -347,8 +351,9 @@ export class Gpu extends functions(make) {
 
   /** @param {GPUDevice | null} device */
   async #startCruncher(device) {
-    this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
-    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device, this.#info.driver);
+    const loading = this.#loading ??= moduleOf(this.#wasm, CRUNCHER_PROGRAM, this.#info.threads); // a response can be read once only
+    loading.module.catch(() => { this.#loading = null; });
+    return Crunch.open(loading, device, this.#info.driver);
   }
 
   /** @param {unknown} fn @param {...unknown} args */

@@ -2,6 +2,7 @@
 
 import {Cruncher, CruncherBatch} from './cruncher.mjs';
 import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
+import {MOST_THREADS} from './crew-block.mjs';
 import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
@@ -20,12 +21,12 @@ export {
   SubletError, Tensor, View,
 };
 
-const OPTIONS = Object.freeze(['device', 'power', 'debug', 'wasm', 'simdWasm', 'cruncherWasm']);
+const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm']);
 const DEVICES = Object.freeze(['auto', 'webgpu', 'simd']);
 
 /** @param {unknown} options */
 async function start(options) {
-  const {device = 'auto', power, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', ...programs} = read('init', options, OPTIONS);
+  const {device = 'auto', power, threads, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', ...programs} = read('init', options, OPTIONS);
   if (!DEVICES.includes(device) && tagOf(device) !== 'GPUDevice') {
     throw failure('ErrInvalid', 'init', `device ${show(device)}; it is "auto", "webgpu", "simd" or a GPUDevice`);
   }
@@ -35,8 +36,11 @@ async function start(options) {
   if (!['', 'calls', 'kernels', 'wgsl'].includes(debug)) {
     throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels" or "wgsl"`);
   }
+  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
+    throw failure('ErrInvalid', 'init', `threads ${show(threads)}; there may be 1 to ${MOST_THREADS}`);
+  }
   const sources = {wasm: await programs.wasm, simdWasm: await programs.simdWasm}, cruncher = await programs.cruncherWasm;
-  const opened = await Session.open(sources, device, {power, debug});
+  const opened = await Session.open(sources, device, {power, debug, threads});
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {SubletError, failure, show} from './errors.mjs';
+import {threadsFor} from './crew.mjs';
+import {SubletError, failure, show, tagOf} from './errors.mjs';
 import {Kernels} from './kernels.mjs';
+import {decodingShared, knowsShared, memorySharer, shareMemory, shareRandom} from './shared.mjs';
 
 /**
  * A running Go program.
  * @typedef {object} Program
  * @property {WebAssembly.Memory} memory
  * @property {Record<string, any>} exports
+ * @property {{readonly threads: number}} size how many threads compute
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
  * @property {Promise<string>} ended why the program ended
  * @property {Promise<{info: any, device: GPUDevice | null}>} ready
+ */
+
+/**
+ * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
+ * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>}} Loading
+ *   alone: compiles it for one thread, as an engine may lack the addresses for a shared memory
  */
 
 /** Where the program looks for what it needs to start; see wasm/internal/page. */
@@ -24,7 +33,8 @@ async function goLoader() {
   const scope = /** @type {any} */ (globalThis);
   const before = Object.getOwnPropertyDescriptor(scope, 'Go');
   // @ts-expect-error the build puts it here
-  await import('./wasm_exec.js');
+  const run = () => import('./wasm_exec.js');
+  await (typeof SharedArrayBuffer === 'function' ? decodingShared(run) : run());
   const {Go} = scope;
   if (before) Object.defineProperty(scope, 'Go', before);
   else delete scope.Go;
@@ -49,32 +59,45 @@ export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
 /** Those that were compiled. @type {Map<string, Promise<WebAssembly.Module>>} */
 const modules = new Map();
 
-/** @param {Response} response */
-async function compileResponse(response) {
+/** @param {Response} response @param {boolean} shared */
+async function compileResponse(response, shared) {
   if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`);
   // A server that gives the file another type than application/wasm must not be in the way.
-  if (!/^application\/wasm\b/.test(response.headers.get('content-type') ?? '')) {
-    return WebAssembly.compile(await response.arrayBuffer());
+  const known = /^application\/wasm\b/.test(response.headers.get('content-type') ?? '') && (!shared || typeof TransformStream === 'function');
+  if (!known) return compileBytes(await response.arrayBuffer(), shared);
+  if (!shared || !response.body) return WebAssembly.compileStreaming(response);
+  return WebAssembly.compileStreaming(new Response(response.body.pipeThrough(memorySharer()), {headers: {'content-type': 'application/wasm'}}));
+}
+
+/** @param {BufferSource} source @param {boolean} shared */
+function compileBytes(source, shared) {
+  if (!shared) return WebAssembly.compile(source);
+  const bytes = ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
+  const pieces = shareMemory(bytes) ?? [bytes], whole = new Uint8Array(pieces.reduce((sum, {length}) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
   }
-  return WebAssembly.compileStreaming(response);
+  return WebAssembly.compile(whole);
 }
 
 /**
  * Compiles a program that lies in a file beside this one, which Node does not fetch. Bundlers for pages find no import to choke on.
- * @param {string | URL} address
+ * @param {string | URL} address @param {boolean} shared
  */
-async function compileFile(address) {
+async function compileFile(address, shared) {
   const files = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:fs/promises');
   if (!files || !String(address).startsWith('file:')) return null;
-  return WebAssembly.compile(await files.readFile(new URL(address)));
+  return compileBytes(await files.readFile(new URL(address)), shared);
 }
 
-/** @param {unknown} source @returns {Promise<WebAssembly.Module>} */
-async function compile(source) {
+/** @param {unknown} source @param {boolean} shared whether its memory is to be @returns {Promise<WebAssembly.Module>} */
+async function compile(source, shared) {
   if (source instanceof WebAssembly.Module) return source;
-  if (source instanceof Response) return compileResponse(source);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(/** @type {BufferSource} */ (source));
-  if (typeof source === 'string' || source instanceof URL) return await compileFile(source) ?? compileResponse(await fetch(source));
+  if (source instanceof Response) return compileResponse(source, shared);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes(/** @type {BufferSource} */ (source), shared);
+  if (typeof source === 'string' || source instanceof URL) return await compileFile(source, shared) ?? compileResponse(await fetch(source), shared);
   throw failure('ErrInvalid', 'init', `wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
 }
 
@@ -87,15 +110,26 @@ function address(name) {
   }
 }
 
-/** @param {unknown} source what init was given @param {string} own the program of the package's own @returns {Promise<WebAssembly.Module>} */
-export function moduleOf(source, own) {
-  if (source !== undefined) return compile(source);
-  const known = modules.get(own);
-  if (known) return known;
-  const module = compile(address(own));
-  modules.set(own, module);
-  module.catch(() => modules.delete(own)); // so that the next init tries again
-  return module;
+/**
+ * @param {unknown} source what init was given @param {string} own the program of the package's own
+ * @param {number} [wanted] threads, as many as there are cores by default @returns {Loading}
+ */
+export function moduleOf(source, own, wanted) {
+  const threads = knowsShared() ? threadsFor(wanted) : 1, shared = threads > 1;
+  if (source !== undefined) {
+    const module = compile(source, shared);
+    module.catch(() => {}); // whoever waits hears of it
+    return {module, threads, alone: () => compile(source, false)};
+  }
+  const load = (/** @type {boolean} */ shared) => {
+    const key = `${own} ${shared}`, known = modules.get(key);
+    if (known) return known;
+    const module = compile(address(own), shared);
+    modules.set(key, module);
+    module.catch(() => modules.delete(key)); // so that the next init tries again
+    return module;
+  };
+  return {module: load(shared), threads, alone: () => load(false)};
 }
 
 /** What adapters that compute on the CPU say of themselves; see kind in wasm/browser/adapter.go. */
@@ -116,12 +150,12 @@ export async function hasGPU(power) {
 
 /**
  * The program for a device. Only that one is fetched.
- * @param {{wasm?: unknown, simdWasm?: unknown}} sources as init was given them @param {string | GPUDevice} device @param {string} [power]
- * @returns {Promise<WebAssembly.Module>}
+ * @param {{wasm?: unknown, simdWasm?: unknown}} sources as init was given them @param {string | GPUDevice} device
+ * @param {{power?: string, threads?: number}} options @returns {Promise<Loading>}
  */
-export async function suitable({wasm, simdWasm}, device, power) {
+export async function suitable({wasm, simdWasm}, device, {power, threads}) {
   const simd = device === 'simd' || device === 'auto' && !await hasGPU(power);
-  return simd ? moduleOf(simdWasm, SIMD_PROGRAM) : moduleOf(wasm, PROGRAM);
+  return simd ? moduleOf(simdWasm, SIMD_PROGRAM, threads) : moduleOf(wasm, PROGRAM, 1);
 }
 
 /**
@@ -143,31 +177,52 @@ function calmTimers(go) {
   };
 }
 
-/**
- * Loads and starts a Go program.
- * @param {WebAssembly.Module | Promise<WebAssembly.Module>} program @param {string} mark an export by which it is known
- * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
- * @returns {Promise<Program>}
- */
-export async function load(program, mark, start) {
-  const [module, Go] = await Promise.all([
+/** @param {WebAssembly.Memory} memory */
+const isShared = ({buffer}) => tagOf(buffer) === 'SharedArrayBuffer';
+
+/** @param {Loading} loading @param {WebAssembly.Imports} imports */
+async function instantiate({module, threads, alone}, imports) {
+  try {
+    return await WebAssembly.instantiate(await module, imports);
+  } catch (error) {
+    if (threads === 1 || !alone) throw error;
+    return WebAssembly.instantiate(await alone(), imports);
+  }
+}
+
+/** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {string} [driver] of its devices */
+async function programOf(program, driver) {
+  const [loading, Go] = await Promise.all([
     program,
     loader ??= goLoader(),
     // @ts-expect-error the build puts it here
     import('./glue.js'),
   ]);
-  const go = new Go();
+  const go = new Go(), kernels = new Kernels();
   go.env.GOGC = GC_PERCENT;
   go.env.GOMEMLIMIT = GC_MEMORY;
-  if (typeof start.driver === 'string') go.env.SUBLET_DRIVER = start.driver;
+  if (driver !== undefined) go.env.SUBLET_DRIVER = driver;
   calmTimers(go);
-  go.importObject.sublet = new Kernels();
-  const instance = await WebAssembly.instantiate(module, go.importObject);
+  if (loading.threads > 1) shareRandom(go);
+  go.importObject.sublet = kernels;
+  const instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
+  if (mem && isShared(mem)) kernels.share(mem, loading.threads);
+  return {go, instance, kernels};
+}
+
+/**
+ * Loads and starts a Go program.
+ * @param {Loading | Promise<Loading>} loading @param {string} mark an export by which it is known
+ * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
+ * @returns {Promise<Program>}
+ */
+export async function load(loading, mark, start) {
+  const {go, instance, kernels} = await programOf(loading, start.driver);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
   const scope = /** @type {any} */ (globalThis);
-  scope[GLUE].setMemory(memory);
+  if (!isShared(memory)) scope[GLUE].setMemory(memory); // not all that WebGPU takes may be in shared memory
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   const started = new Promise((resolve, reject) => {
     scope[START] = {
@@ -180,6 +235,7 @@ export async function load(program, mark, start) {
   /** Keeps timers and promises from calling a program that has ended. Its loader would call again and again. */
   const stop = () => {
     stopped = true;
+    kernels.end();
     for (const timer of go._scheduledTimeouts.values()) clearTimeout(timer);
     go._scheduledTimeouts.clear();
   };
@@ -206,5 +262,5 @@ export async function load(program, mark, start) {
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
   ready.catch(() => {}); // whoever waits hears of it
-  return {memory, exports, resume: () => go._resume(), stop, ended, ready};
+  return {memory, exports, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
 }

@@ -27,7 +27,7 @@ export class Pipelines extends Connection {
   /** @param {URL} address of the program @param {string} device "webgpu", "simd" or the better one */
   static async open(address, device) {
     const webgpu = device === 'webgpu' || device !== 'simd' && await hasGPU(), driver = webgpu ? 'browser' : 'simd';
-    const {connection, info} = await Connection.start(Pipelines, moduleOf(address, ''), 'sublet_pipelines', {driver});
+    const {connection, info} = await Connection.start(Pipelines, moduleOf(address, '', webgpu ? 1 : undefined), 'sublet_pipelines', {driver});
     connection.info = info;
     return connection;
   }

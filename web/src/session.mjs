@@ -26,11 +26,13 @@ export class Session extends Connection {
 
   /**
    * Starts the program for a device.
-   * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device @param {{power?: string, debug: string}} options
+   * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
+   * @param {{power?: string, debug: string, threads?: number}} options
    */
-  static open(sources, device, {power, debug}) {
+  static open(sources, device, {power, debug, threads}) {
     const own = typeof device === 'string' ? undefined : device;
-    return Connection.start(Session, suitable(sources, device, power), 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    const program = suitable(sources, device, {power, threads});
+    return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
   }
 
   /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */

@@ -5,17 +5,15 @@
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {mkdirSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
-import {register} from 'node:module';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
+import './dist.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-// Where the tests of pages find the package and files.
-const hooks = `export const resolve = (name, context, next) => next(name.startsWith('/dist/') ? ${JSON.stringify(new URL('..', import.meta.url).href)} + name.slice(1) : name, context);`;
-register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+// Where the tests of pages find files.
 const {fetch} = globalThis;
 globalThis.fetch = async (source, ...more) => {
   if (typeof source !== 'string' || !source.startsWith('/params/')) return fetch(source, ...more);

@@ -26,6 +26,12 @@ export interface InitOptions {
   readonly wasm?: Program;
   /** The program for "simd". The package's own `sublet-simd.wasm` by default. Only the one of both that is needed is loaded. */
   readonly simdWasm?: Program;
+  /**
+   * How many threads compute for "simd", 1 to 64: as many as there are cores by default, 16 at most. More than one needs shared memory, which
+   * Node has, and pages that are {@link https://developer.mozilla.org/docs/Web/API/Window/crossOriginIsolated isolated from other origins}.
+   * Elsewhere, and for a `simdWasm` that is a WebAssembly.Module already, there is one. {@link Info.threads} tells.
+   */
+  readonly threads?: number;
   /** Which of several GPUs to take. The fastest by default. */
   readonly power?: "high-performance" | "low-power";
   /**
@@ -55,6 +61,8 @@ export interface Info {
   readonly backend: string;
   /** "discrete", "integrated", "virtual", "cpu" or "unknown": "cpu" for "simd" and for software adapters of WebGPU. */
   readonly kind: string;
+  /** How many threads compute, the page's own included: 1 where that is not "simd", or {@link InitOptions.threads} cannot be had. */
+  readonly threads: number;
   readonly features: readonly string[];
   readonly limits: {
     /** Bytes of the largest buffer. */

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && !sublet_simd
+
+package simd
+
+// There are no workers without the npm package's loader.
+
+func sharedMemory() bool { return false }
+
+func threads() int { return 1 }
+
+// counter is the number of the first workgroup that nobody has taken.
+type counter struct{ n uint64 }
+
+func (c *counter) Load() uint64   { return c.n }
+func (c *counter) Store(n uint64) { c.n = n }
+func (c *counter) Add(n uint64) uint64 {
+	c.n += n
+	return c.n
+}
+
+// helpers is what a launch has of other threads.
+type helpers struct{}
+
+func (*launch) summon(int) int { return 0 }
+
+func (*launch) dismiss() {}
+
+func (*translation) keep([]byte) {}

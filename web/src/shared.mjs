@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Go's programs define their memory, which is not shared. Those that several threads are to use get a shared one as they are loaded.
+
+/** The most pages of a memory. */
+const PAGES = 1 << 16;
+const HEADER = 8, MEMORY = 5;
+
+/** A module with a shared memory, to find out whether the engine knows these. */
+const PROBE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, MEMORY, 4, 1, 3, 1, 1);
+
+/** Whether the engine compiles modules with a shared memory. */
+export const knowsShared = () => WebAssembly.validate(PROBE);
+
+/** Encodes a number as WebAssembly does. @param {number} n @returns {number[]} */
+const leb = (n) => n < 128 ? [n] : [n & 127 | 128, ...leb(n >>> 7)];
+
+/** @param {Uint8Array} bytes @param {number} at @returns {{n: number, end: number} | null} a number and where it ends, if it does */
+function number(bytes, at) {
+  for (let n = 0, shift = 0; at < bytes.length; shift += 7) {
+    const byte = bytes[at++];
+    n |= (byte & 127) << shift;
+    if (byte < 128) return {n, end: at};
+  }
+  return null;
+}
+
+/**
+ * Makes the memory of a module shared.
+ * @param {Uint8Array} bytes the module or how it begins
+ * @returns {Uint8Array<ArrayBuffer>[] | null} the same in pieces, or null where the section of memories does not end yet
+ */
+export function shareMemory(bytes) {
+  for (let at = HEADER; ;) {
+    const size = number(bytes, at + 1);
+    if (!size) return null;
+    const {n, end: from} = size, to = from + n;
+    if (bytes[at] !== MEMORY) {
+      at = to;
+      continue;
+    }
+    if (to > bytes.length) return null;
+    const least = number(bytes, from + 2); // after the count of memories, and what there is beside the least size
+    if (bytes[from] !== 1 || bytes[from + 1] > 1 || !least) return [bytes.slice()];
+    const memory = [1, 3, ...leb(least.n), ...leb(PAGES)];
+    return [bytes.slice(0, at), Uint8Array.of(MEMORY, ...leb(memory.length), ...memory), bytes.slice(to)];
+  }
+}
+
+/** What a stream of bytes goes through to become that of a module with a shared memory. */
+export function memorySharer() {
+  /** @type {Uint8Array | null} what has come, until the memory has */
+  let begun = new Uint8Array(0);
+  return new TransformStream({
+    transform(/** @type {Uint8Array} */ chunk, controller) {
+      if (!begun) return controller.enqueue(chunk);
+      const before = begun;
+      begun = new Uint8Array(before.length + chunk.length);
+      begun.set(before);
+      begun.set(chunk, before.length);
+      const pieces = shareMemory(begun);
+      if (!pieces) return;
+      begun = null;
+      for (const piece of pieces) controller.enqueue(piece);
+    },
+    flush(controller) {
+      if (begun) controller.enqueue(begun);
+    },
+  });
+}
+
+/** Copies bytes that are in shared memory, which many functions of browsers refuse. @param {any} view @returns {any} */
+const unshared = (view) => view?.buffer instanceof SharedArrayBuffer ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice() : view;
+
+/** Has what runs decode text that is in shared memory: Go's loader makes its decoder when it is loaded. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+export async function decodingShared(run) {
+  const scope = /** @type {any} */ (globalThis), Decoder = scope.TextDecoder;
+  const Sharing = class extends Decoder {
+    /** @param {any[]} args */
+    decode(...[view, ...more]) { return super.decode(unshared(view), ...more); }
+  };
+  scope.TextDecoder = Sharing;
+  try {
+    return await run();
+  } finally {
+    if (scope.TextDecoder === Sharing) scope.TextDecoder = Decoder;
+  }
+}
+
+/** The most bytes that the platform makes at a time. */
+const RANDOM = 65536;
+
+/** Replaces the loader's function for random bytes, which may be wanted in shared memory. @param {any} go */
+export function shareRandom(go) {
+  go.importObject.gojs['runtime.getRandomData'] = (/** @type {number} */ sp) => {
+    sp >>>= 0;
+    const at = go.mem.getUint32(sp + 8, true), length = go.mem.getUint32(sp + 16, true), bytes = new Uint8Array(length);
+    for (let i = 0; i < length; i += RANDOM) crypto.getRandomValues(bytes.subarray(i, i + RANDOM));
+    new Uint8Array(go.mem.buffer, at, length).set(bytes);
+  };
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A thread of a program that computes on the CPU: a worker that runs workgroups of kernels in the program's memory. It never returns to
+// its event loop, but sleeps until there is a job, and ends when it is terminated.
+
+import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TOTAL, TRAP, TRAPPED, WAITING, WORDS} from './crew-block.mjs';
+
+/** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the thread, from 0 on */
+/** @typedef {(args: number, scratch: number, from: number, to: number) => number} Run the function of a kernel */
+
+/**
+ * For how many milliseconds a thread looks out for the next job before it sleeps, if the one before came that soon. To wake one takes as long
+ * as a small job; but one that looks out may hold up the program itself, where others use the processor.
+ */
+const LOOK_OUT = 0.2;
+/** How many kernels a thread keeps, as package simd does. */
+const MOST_KERNELS = 512;
+
+const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
+
+class Thread {
+  #memory;
+  #index;
+  #words;
+  #signed;
+  /** Whether the last job came soon. */
+  #soon = false;
+  /** The kernels by the numbers of their modules, null where there is none. @type {Map<number, Run | null>} */
+  #kernels = new Map();
+
+  /** @param {Start} start */
+  constructor({memory, at, index}) {
+    this.#memory = memory;
+    this.#index = index;
+    this.#words = new Uint32Array(memory.buffer, at, WORDS);
+    this.#signed = new Int32Array(memory.buffer, at, WORDS);
+  }
+
+  serve() {
+    for (let epoch = 0;;) this.#help(epoch = this.#next(epoch));
+  }
+
+  /** Waits for the job after one. @param {number} before its epoch @returns {number} */
+  #next(before) {
+    const signed = this.#signed, began = performance.now();
+    for (;;) {
+      const epoch = Atomics.load(signed, EPOCH), waited = performance.now() - began;
+      if (epoch !== before && epoch & 1) {
+        this.#soon = waited < LOOK_OUT;
+        return epoch;
+      }
+      if (this.#soon && waited < LOOK_OUT) {
+        pause();
+        continue;
+      }
+      Atomics.add(signed, SLEEPING, 1);
+      Atomics.wait(signed, EPOCH, epoch);
+      Atomics.sub(signed, SLEEPING, 1);
+    }
+  }
+
+  /** @param {number} epoch of the job */
+  #help(epoch) {
+    const missing = this.#during(epoch, (words) => {
+      const number = words[MODULE], run = this.#kernels.get(number);
+      if (run) this.#work(run);
+      return run === undefined ? {number, text: this.#text(words[TEXT], words[LENGTH])} : null;
+    });
+    if (!missing) return;
+    const run = this.#compile(missing.number, missing.text); // nobody waits for that
+    if (run) this.#during(epoch, () => this.#work(run));
+  }
+
+  /** Does something while the job is open, which it may not be any more. @template T @param {number} epoch @param {(words: Uint32Array) => T} what */
+  #during(epoch, what) {
+    const words = this.#words;
+    Atomics.add(words, BUSY, 1);
+    try {
+      return Atomics.load(this.#signed, EPOCH) === epoch && this.#index + 1 < words[THREADS] ? what(words) : null;
+    } finally {
+      Atomics.sub(words, BUSY, 1);
+      if (Atomics.load(words, WAITING) > 0) Atomics.notify(this.#signed, BUSY);
+    }
+  }
+
+  /** A copy, as no engine compiles what another thread may change. @param {number} at @param {number} length */
+  #text(at, length) {
+    this.#memory.grow(0); // which tells of what others grew
+    return new Uint8Array(this.#memory.buffer, at, length).slice();
+  }
+
+  /** @param {number} number @param {Uint8Array<ArrayBuffer>} text @returns {Run | null} */
+  #compile(number, text) {
+    let run = null;
+    try {
+      run = /** @type {Run} */ (new WebAssembly.Instance(new WebAssembly.Module(text), {env: {memory: this.#memory}}).exports.run);
+    } catch { // the others do without this one
+    }
+    for (const oldest of this.#kernels.keys()) {
+      if (this.#kernels.size < MOST_KERNELS) break;
+      this.#kernels.delete(oldest);
+    }
+    this.#kernels.set(number, run);
+    return run;
+  }
+
+  /** Runs workgroups until none is left, as the method work of gpu/simd/launch.go does. @param {Run} run */
+  #work(run) {
+    const words = this.#words, total = words[TOTAL], args = words[ARGS], scratch = words[SCRATCH + this.#index];
+    for (let most = 1;; most *= 8) {
+      most = Math.min(most, words[MOST]);
+      const left = total - Atomics.load(words, NEXT), n = Math.max(1, Math.min(most, Math.floor(left / (2 * words[THREADS]))));
+      const from = left > 0 ? Atomics.add(words, NEXT, n) : total;
+      if (from >= total) return;
+      const result = this.#run(run, args, scratch, from, Math.min(from + n, total));
+      if (result === 0) continue;
+      Atomics.compareExchange(words, RESULT, 0, result);
+      Atomics.store(words, NEXT, total);
+      return;
+    }
+  }
+
+  /** @param {Run} run @param {Parameters<Run>} args */
+  #run(run, ...args) {
+    try {
+      return run(...args);
+    } catch (error) {
+      const text = `${String(error).slice(0, WORDS - TRAP - 1)}\0`;
+      for (let i = 0; i < text.length; i++) this.#words[TRAP + i] = text.charCodeAt(i);
+      return TRAPPED;
+    }
+  }
+}
+
+const start = (/** @type {Start} */ data) => new Thread(data).serve();
+const node = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:worker_threads')?.workerData;
+if (node?.memory) start(node);
+else addEventListener('message', ({data}) => start(data), {once: true});
