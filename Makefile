@@ -30,6 +30,10 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
             ./internal/shaders/wgsl:FuzzChecks:600000x ./internal/shaders/compile/front:FuzzParse:200000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
+in-node   = $(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec"
+# What stands on package gpu, where there is no WebGPU and one thread: a test that spins until another goroutine has done something hangs.
+on-simd  := ./buffer ./buffer/cruncher ./buffer/ndarray ./matrix ./matrix/graph ./matrix/graph/pipelines ./matrix/nn ./matrix/tensor
+spins    := TestBatchMarkers
 # What compiles without cgo, tests included. Tests count further than an int of 32 bits does, so that of such machines only the packages
 # are built. There is no C compiler for macOS on other systems: the C of its drivers is compiled on macOS alone.
 platforms    := linux/amd64 windows/amd64 darwin/arm64 freebsd/amd64
@@ -82,7 +86,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 
 .PHONY: test
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
-	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
+	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
 	go test -race -timeout 20m $(race)
 	go test -race -timeout 20m ./matrix -run Goroutines
@@ -98,6 +102,7 @@ test-long: setup-long web-build ## Run all tests in full, with the race detector
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
+	SUBLET_DRIVER=simd SUBLET_TEST_DRIVERS=simd $(in-node) -run '^Test' -skip '^(TestEvery(Fault|Allocation)|$(spins))$$' $(on-simd)
 	@$(MAKE) --no-print-directory test-drivers
 
 # Drivers and programs that are modules of their own. What stands on package gpu is tested with a driver that cannot import it by
