@@ -16,6 +16,19 @@ import (
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
+// eagerCommands is flushCommands of a device that computes on the CPU and to which a submission is little more than a goroutine: it
+// computes while the rest is recorded.
+const eagerCommands = 64
+
+// large reports whether a batch has so many commands that it leaves by itself.
+func (d *Device) large() bool {
+	n := flushCommands
+	if RunsNative && d.info.Backend == "wasm" {
+		n = eagerCommands
+	}
+	return d.batch.commands > 0 && d.batch.commands%n == 0
+}
+
 // What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.
 const (
 	mostCommands = 16 * flushCommands

@@ -84,7 +84,7 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 // at once.
 func (d *Device) unlock() error {
 	n, frees := d.batch.commands, len(d.batch.after) > 0
-	large := d.together == 0 && n > 0 && n%flushCommands == 0
+	large := d.together == 0 && d.large()
 	d.mu.Unlock()
 	if large || n == 0 && frees {
 		return d.flushIdle()

@@ -30,7 +30,7 @@ type queue struct {
 	begun  time.Time
 	turn   <-chan struct{}
 	pauses int
-	burst  int // how many commands run in one go; more than one only where there is one thread
+	burst  int // how many commands run in one go, where there are threads brief ones
 	brief  brief
 	next   func() <-chan struct{} // is nextTurn but in tests
 }
@@ -89,9 +89,9 @@ func (q *queue) init(op string, pauses bool, pause func()) {
 	q.turn, q.next = q.last, nextTurn
 	if runtime.GOOS == "js" {
 		q.slice = pageSlice
-		if pauses {
-			q.burst = manyBrief
-		}
+	}
+	if pauses {
+		q.burst = manyBrief
 	}
 }
 
@@ -174,8 +174,8 @@ func (d *Device) perform(w *work) {
 		}
 		pauses := d.queue.pauses
 		err := c.run()
-		// Where there is one thread, nobody else had it.
-		if held = d.queue.burst > 1 && err == nil && (i+1)%d.queue.burst > 0 && i < len(w.commands)-1 && pauses == d.queue.pauses; held {
+		held = d.queue.burst > 1 && err == nil && (i+1)%d.queue.burst > 0 && i < len(w.commands)-1 && pauses == d.queue.pauses
+		if held = held && d.queue.joins(&w.commands[i+1]); held {
 			continue
 		}
 		<-d.queue.running
