@@ -14,12 +14,14 @@ type marker struct {
 	work  []*node
 	slots map[uint32][]item // stores, by slot
 	read  map[uint32]bool
+	// wazero has constant vectors that are used once computed there, also in a loop.
+	wazero bool
 }
 
 func (m *marker) use(n *node, from *loop) {
 	n = n.find()
 	n.uses++
-	if n.loop != from {
+	if n.loop != from && !(m.wazero && n.op == wasm.V128Const) { // of which wazero keeps more than there are registers, on the stack
 		n.force = true
 		if n.op == opPhi && !within(from, n.loop) {
 			n.outside = true

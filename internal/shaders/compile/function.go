@@ -204,7 +204,7 @@ func (m *generator) number(f *ir.Func) int {
 
 // write makes the code of a function.
 func (m *generator) write(g *function, guard *turns) wasm.Func {
-	mk := marker{slots: map[uint32][]item{}, read: map[uint32]bool{}}
+	mk := marker{slots: map[uint32][]item{}, read: map[uint32]bool{}, wazero: m.o.Wazero}
 	mk.region(g.root)
 	mk.run()
 	e := emitter{
