@@ -20,13 +20,12 @@ const flushCommands = 256
 // computes while the rest is recorded.
 const eagerCommands = 64
 
-// large reports whether a batch has so many commands that it leaves by itself.
-func (d *Device) large() bool {
-	n := flushCommands
+// enough is how many commands a batch of the device holds when it leaves by itself.
+func (d *Device) enough() int {
 	if RunsNative && d.info.Backend == "wasm" {
-		n = eagerCommands
+		return eagerCommands
 	}
-	return d.batch.commands > 0 && d.batch.commands%n == 0
+	return flushCommands
 }
 
 // What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.

@@ -84,7 +84,7 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 // at once.
 func (d *Device) unlock() error {
 	n, frees := d.batch.commands, len(d.batch.after) > 0
-	large := d.together == 0 && d.large()
+	large := d.together == 0 && n > 0 && n%d.enough() == 0
 	d.mu.Unlock()
 	if large || n == 0 && frees {
 		return d.flushIdle()
@@ -122,7 +122,7 @@ func (d *Device) Together(fn func() error) error {
 		return err
 	}
 	d.mu.Lock()
-	large := d.together == 1 && d.batch.commands >= flushCommands
+	large := d.together == 1 && d.batch.commands >= d.enough()
 	d.mu.Unlock()
 	if large {
 		return named(op, d.flushIdle())

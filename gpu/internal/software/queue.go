@@ -19,6 +19,7 @@ type queue struct {
 	op      string        // of errors
 	pause   func()        // is the device's
 	last    chan struct{} // done of the last work
+	spare   []command     // the memory of a work's, which is done
 	staged  uint64        // bytes of host data that wait in works
 	most    uint64        // how many there may be before Submit waits
 	running chan struct{} // full while a command runs
@@ -80,6 +81,8 @@ const (
 	// manyBrief is how many commands run with no look at the clock in between, where those that are not brief pause by themselves. A look
 	// takes as long as a small dispatch.
 	manyBrief = 8
+	// mostSpare is how many commands the queue keeps the memory of.
+	mostSpare = 1 << 12
 )
 
 func (q *queue) init(op string, pauses bool, pause func()) {
@@ -161,6 +164,10 @@ func (d *Device) perform(w *work) {
 			<-d.queue.running
 		}
 		d.queue.staged -= w.staged
+		if returned && w.kind == ofList && cap(w.commands) <= mostSpare {
+			clear(w.commands)
+			d.queue.spare, w.commands = w.commands[:0], nil
+		}
 		if d.queue.frees == w.done {
 			d.queue.frees = nil
 		}
@@ -288,7 +295,8 @@ func (d *Device) stageable(l *driver.CommandList) error {
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
 func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
-	w := &work{number: l.Number, commands: make([]command, 0, 1+len(l.Words)/7)} // a dispatch has 7 words
+	w := &work{number: l.Number, commands: slices.Grow(d.queue.spare, 1+len(l.Words)/7)} // a dispatch has 7 words
+	d.queue.spare = nil
 	add := func(bytes uint64, do func()) { w.commands = append(w.commands, command{do: do, bytes: bytes}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
