@@ -72,7 +72,7 @@ func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Progra
 	if err != nil {
 		return nil, err
 	}
-	p := &program{engine: e, code: c, params: k.Layout.HasParams(), instances: make([]*instance, len(e.scratch))}
+	p := &program{engine: e, code: c, params: k.Layout.HasParams(), bounded: k.Bounded, instances: make([]*instance, len(e.scratch))}
 	if p.storage, err = c.match(k); err != nil {
 		return nil, err
 	}
@@ -138,9 +138,10 @@ type program struct {
 	*engine
 	code      *code
 	params    bool
+	bounded   bool  // its loops are not watched
 	storage   []int // for each storage binding of the module the number of that of the layout
 	instances []*instance
-	pace      pace
+	paces     paces
 	running   launch // the dispatch that runs
 }
 
@@ -167,9 +168,13 @@ func (p *program) release() {
 // most is how many workgroups a dispatch may have, as modules count them with 32 bits.
 const most = 1 << 31
 
-// Takes implements [software.Timed].
-func (p *program) Takes(groups [3]uint32) time.Duration {
-	return time.Duration(p.pace.get() * float64(groups[0]) * float64(groups[1]) * float64(groups[2]))
+// Takes implements [software.Timed]. Natively it does not know of kernels whose loops are watched, as these may suddenly take long.
+func (p *program) Takes(d *software.Dispatch) time.Duration {
+	if !goMemory && !p.bounded {
+		return 0
+	}
+	total := uint64(d.Groups[0]) * uint64(d.Groups[1]) * uint64(d.Groups[2])
+	return time.Duration(p.paces.of(d.Storage, total).get() * float64(total))
 }
 
 // Run implements [software.Program].
@@ -185,7 +190,7 @@ func (p *program) Run(d *software.Dispatch) error {
 		}
 	}
 	p.arguments(d)
-	err := p.launch(uint32(total), d.Pause)
+	err := p.launch(uint32(total), p.paces.of(d.Storage, total), d.Pause)
 	runtime.KeepAlive(d)
 	return err
 }

@@ -10,8 +10,8 @@ import "time"
 
 // Timed is a Program that knows about how long it runs.
 type Timed interface {
-	// Takes returns how long a dispatch of so many workgroups is likely to run, 0 if that is not known yet.
-	Takes(groups [3]uint32) time.Duration
+	// Takes returns how long a dispatch is likely to run, 0 if that is not known.
+	Takes(d *Dispatch) time.Duration
 }
 
 // brief is what the queue knows of such works.
@@ -59,7 +59,7 @@ func (c *command) takes() time.Duration {
 		return time.Duration(1 + c.bytes/bytesPerNano)
 	}
 	if p, ok := c.program.(Timed); ok {
-		return p.Takes(c.launch.Groups)
+		return p.Takes(&c.launch)
 	}
 	return 0
 }
