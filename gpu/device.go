@@ -27,7 +27,6 @@ type Device struct {
 	back       chan struct{} // closed when it comes back again; nil while nobody asks
 	closed     bool
 	stats      Stats
-	hits       atomic.Uint64 // of [Kernel.CountHit]
 	poolLimit  uint64
 	together   int // calls of Together that have not ended
 	state
@@ -371,6 +370,5 @@ func (d *Device) Stats() Stats {
 	defer d.mu.Unlock()
 	s := d.stats
 	s.PooledBytes = d.pool.Bytes
-	s.CacheHits += d.hits.Load()
 	return s
 }

@@ -199,9 +199,12 @@ func (d *Device) release(e *kernelEntry) {
 
 // CountHit notes that a caller's own cache found a compiled kernel, so that [Stats] shows it.
 func (k *Kernel) CountHit() {
-	if k != nil && k.dev != nil {
-		k.dev.hits.Add(1)
+	if k == nil || k.dev == nil {
+		return
 	}
+	k.dev.mu.Lock()
+	k.dev.stats.CacheHits++
+	k.dev.mu.Unlock()
 }
 
 // Dispatch queues one launch: workgroup counts, the parameter block, and one argument per storage binding in the order

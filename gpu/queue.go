@@ -17,7 +17,7 @@ import (
 // before the lock.
 type queue struct {
 	drv  driver.Device
-	turn *turn.Lock
+	turn turn.Lock
 	next uint64 // the first batch that the driver did not get yet; under the device's lock
 
 	spare  batch              // the memory of the last one; of who has the turn

@@ -106,7 +106,7 @@ func (m *core) operand(op string) *node {
 // node is the matrix in an expression, the same node while it has the same size.
 func (m *core) node() *node {
 	n := (*node)(atomic.LoadPointer(&m.leaf))
-	if n == nil || n.Kind != expr.Leaf || n.Source != m || n.Rows != m.Rows || n.Cols != m.Cols || n.Type != m.t || n.Dev != m.dev {
+	if n == nil || n.Source != m || n.Rows != m.Rows || n.Cols != m.Cols {
 		n = exec.Leaf(m.dev, m, m.dense())
 		atomic.StorePointer(&m.leaf, unsafe.Pointer(n))
 	}
@@ -268,7 +268,6 @@ func (m *core) become(next core) error {
 	m.cleanup.Stop()
 	old := *m
 	*m = next
-	m.leaf = nil
 	return old.drop()
 }
 
@@ -277,7 +276,7 @@ func (m *core) moved() core {
 	m.cleanup.Stop()
 	was := *m
 	*m = core{t: was.t, typed: was.typed, dev: was.dev}
-	was.cleanup, was.leaf = nil, nil
+	was.cleanup = nil
 	return was
 }
 

@@ -28,7 +28,7 @@ type DevicePipeline struct {
 	life   lifetime
 	stages []*stage
 
-	mu     *turn.Lock
+	mu     turn.Lock
 	serial bool
 	count  int // of feeds, since the last change
 	queued int // stages of this feed that have been

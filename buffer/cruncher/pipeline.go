@@ -20,7 +20,7 @@ import (
 // argument changes nothing.
 type Pipeline struct {
 	life   lifetime
-	mu     *turn.Lock
+	mu     turn.Lock
 	stages []*stage
 	own    *bank // the inputs of the first stage themselves
 }
@@ -262,7 +262,7 @@ func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
 // during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
 // the end is ErrClosed.
-func (l lifetime) during(ctx context.Context, mu *turn.Lock, op string, run func(ctx context.Context) error) error {
+func (l lifetime) during(ctx context.Context, mu turn.Lock, op string, run func(ctx context.Context) error) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")
 	}

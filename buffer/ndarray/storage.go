@@ -16,7 +16,7 @@ import (
 // storage is what an array and its views see when they read and write. Several storages, made by Clone, may use one buffer
 // until one of them is written.
 type storage struct {
-	turn *turn.Lock // of who reads or writes, which may last as long as a device takes; before mu
+	turn turn.Lock // of who reads or writes, which may last as long as a device takes; before mu
 	ours bool      // nobody else can write the memory
 	// lazy says that a write first takes a copy, unless the buffer has no other share left. All shares are those of clones,
 	// or the memory is read-only and only clones are lazy.

@@ -23,7 +23,7 @@ type storage struct {
 	capacity int  // bytes in each place
 	external bool // the host memory is the caller's
 
-	turn     *turn.Lock // of who brings bytes to a place, which may last as long as a device takes; before mu
+	turn     turn.Lock // of who brings bytes to a place, which may last as long as a device takes; before mu
 	mu       sync.Mutex
 	size     int           // bytes in use
 	valid    atomic.Uint64 // a bit for each place that is current, and fresh

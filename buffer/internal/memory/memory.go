@@ -26,7 +26,7 @@ import (
 // before other locks. What has to be done and cannot be called off, such as to note a write, waits for nobody: whoever has the turn does
 // it before giving the turn back.
 type Memory struct {
-	turn     *turn.Lock
+	turn     turn.Lock
 	mu       sync.Mutex
 	into     *Memory // the memory that this one became a part of
 	wrap     bool    // it is still to be put into wraps

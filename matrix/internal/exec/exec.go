@@ -95,7 +95,7 @@ func complexLeaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
 
 // Executor evaluates expressions on one device.
 type Executor struct {
-	turn       *turn.Lock // one expression at a time
+	turn       turn.Lock // one expression at a time
 	dev        *gpu.Device
 	info       plan.Device
 	generation uint32 // of the device, that the kernels are for
