@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -165,6 +166,11 @@ func (p *program) release() {
 
 // most is how many workgroups a dispatch may have, as modules count them with 32 bits.
 const most = 1 << 31
+
+// Takes implements [software.Timed].
+func (p *program) Takes(groups [3]uint32) time.Duration {
+	return time.Duration(p.pace.get() * float64(groups[0]) * float64(groups[1]) * float64(groups[2]))
+}
 
 // Run implements [software.Program].
 func (p *program) Run(d *software.Dispatch) error {

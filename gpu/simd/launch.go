@@ -129,7 +129,7 @@ var epoch = time.Now()
 // timed reports whether to measure how long workgroups take. Of dispatches that take no longer than the look at the clock, few do.
 func (l *launch) timed() bool {
 	known := l.pace.get()
-	return l.total > 1 && (l.count.Add(1)%16 == 0 || known == 0 || known*float64(l.total) > float64(worthMeasuring))
+	return l.count.Add(1)%16 == 0 || known == 0 || known*float64(l.total) > float64(worthMeasuring)
 }
 
 // worthMeasuring is a multiple of what a look at the clock takes in a page.
