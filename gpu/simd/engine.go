@@ -72,7 +72,7 @@ func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Progra
 	if err != nil {
 		return nil, err
 	}
-	p := &program{engine: e, code: c, params: k.Layout.HasParams(), instances: make([]*instance, len(e.scratch))}
+	p := &program{engine: e, code: c, params: k.Layout.HasParams(), bounded: k.Bounded, instances: make([]*instance, len(e.scratch))}
 	if p.storage, err = c.match(k); err != nil {
 		return nil, err
 	}
@@ -138,6 +138,7 @@ type program struct {
 	*engine
 	code      *code
 	params    bool
+	bounded   bool  // so that dispatches do not take much longer than others
 	storage   []int // for each storage binding of the module the number of that of the layout
 	instances []*instance
 	pace      pace
@@ -169,6 +170,9 @@ const most = 1 << 31
 
 // Takes implements [software.Timed].
 func (p *program) Takes(groups [3]uint32) time.Duration {
+	if !p.bounded {
+		return 0
+	}
 	return time.Duration(p.pace.get() * float64(groups[0]) * float64(groups[1]) * float64(groups[2]))
 }
 
