@@ -21,7 +21,7 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	m, err := compile.Generate(p, compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory})
+	m, err := compile.Generate(p, compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Fuse: relaxed(), Threads: !goMemory, Wazero: !goMemory})
 	switch {
 	case errors.Is(err, fault.ErrLimit):
 		return nil, fail("NewKernel", fault.ErrLimit, err.Error())

@@ -138,7 +138,7 @@ type program struct {
 	*engine
 	code      *code
 	params    bool
-	bounded   bool  // its loops are not watched
+	bounded   bool  // so that dispatches do not take much longer than others
 	storage   []int // for each storage binding of the module the number of that of the layout
 	instances []*instance
 	paces     paces
@@ -168,9 +168,9 @@ func (p *program) release() {
 // most is how many workgroups a dispatch may have, as modules count them with 32 bits.
 const most = 1 << 31
 
-// Takes implements [software.Timed]. Natively it does not know of kernels whose loops are watched, as these may suddenly take long.
+// Takes implements [software.Timed]. It does not know of kernels whose loops are watched, as these may suddenly take long.
 func (p *program) Takes(d *software.Dispatch) time.Duration {
-	if !goMemory && !p.bounded {
+	if !p.bounded {
 		return 0
 	}
 	total := uint64(d.Groups[0]) * uint64(d.Groups[1]) * uint64(d.Groups[2])

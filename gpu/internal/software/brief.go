@@ -86,3 +86,10 @@ func (d *Device) performBrief(w *work) {
 		d.queue.brief.runs = false
 	}
 }
+
+// Idle reports whether everything submitted so far is done.
+func (d *Device) Idle() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return over(d.queue.last)
+}

@@ -249,10 +249,11 @@ func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), 
 	w := &work{kind: ofCall, commands: []command{{do: do, bytes: bytes}}}
 	d.enqueue(w)
 	d.mu.Unlock()
-	d.performBrief(w)
-	select {
-	case <-w.done:
-	case <-ctx.Done():
+	if d.performBrief(w); !w.inline {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+		}
 	}
 	d.mu.Lock()
 	if !w.begun && w.err == nil {
