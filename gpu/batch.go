@@ -16,6 +16,18 @@ import (
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
+// eagerCommands is flushCommands of a device that computes on the CPU and to which a submission is little more than a goroutine: it
+// computes while the rest is recorded.
+const eagerCommands = 64
+
+// enough is how many commands a batch of the device holds when it leaves by itself.
+func (d *Device) enough() int {
+	if RunsNative && d.info.Backend == "wasm" {
+		return eagerCommands
+	}
+	return flushCommands
+}
+
 // What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.
 const (
 	mostCommands = 16 * flushCommands

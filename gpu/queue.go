@@ -32,6 +32,20 @@ type drainer interface {
 	Drain(ctx context.Context) error
 }
 
+// idler is a driver that knows without waiting whether all that it was given is done.
+type idler interface{ Idle() bool }
+
+// Idle has what was queued leave, and reports whether all of it is known to be done: calls that wait for it then do not wait.
+func (d *Device) Idle() bool {
+	if d.flush(ended) != nil {
+		return false
+	}
+	d.mu.Lock()
+	busy, ok := d.queue.drv.(idler)
+	d.mu.Unlock()
+	return ok && busy.Idle()
+}
+
 // waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.
 const waits = runtime.GOOS != "js"
 
@@ -84,7 +98,7 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 // at once.
 func (d *Device) unlock() error {
 	n, frees := d.batch.commands, len(d.batch.after) > 0
-	large := d.together == 0 && n > 0 && n%flushCommands == 0
+	large := d.together == 0 && n > 0 && n%d.enough() == 0
 	d.mu.Unlock()
 	if large || n == 0 && frees {
 		return d.flushIdle()
@@ -122,7 +136,7 @@ func (d *Device) Together(fn func() error) error {
 		return err
 	}
 	d.mu.Lock()
-	large := d.together == 1 && d.batch.commands >= flushCommands
+	large := d.together == 1 && d.batch.commands >= d.enough()
 	d.mu.Unlock()
 	if large {
 		return named(op, d.flushIdle())

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strconv"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -36,6 +37,7 @@ type core struct {
 	generation uint32 // of the origin, when a view was taken
 	share      *share // of views and aliases; nil: the matrix has a share of its own
 	cleanup    *cleanup.Cleanup
+	leaf       unsafe.Pointer // the *node of the matrix that was made last, read and written atomically: goroutines that only use it do
 }
 
 // origin is what a matrix and the views of it have in common.
@@ -101,7 +103,15 @@ func (m *core) operand(op string) *node {
 	return m.node()
 }
 
-func (m *core) node() *node { return exec.Leaf(m.dev, m, m.dense()) }
+// node is the matrix in an expression, the same node while it has the same size.
+func (m *core) node() *node {
+	n := (*node)(atomic.LoadPointer(&m.leaf))
+	if n == nil || n.Source != m || n.Rows != m.Rows || n.Cols != m.Cols {
+		n = exec.Leaf(m.dev, m, m.dense())
+		atomic.StorePointer(&m.leaf, unsafe.Pointer(n))
+	}
+	return n
+}
 
 func (m *core) dense() exec.Dense { return exec.Dense{Layout: m.Layout, Type: m.t, Buf: m.buf} }
 
@@ -303,8 +313,10 @@ func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)
 	if err := m.usable(op); err != nil {
 		return core{err: err}
 	}
-	v := *m
-	v.view, v.cleanup = true, nil
+	v := core{
+		Layout: m.Layout, t: m.t, typed: m.typed, wrapped: m.wrapped, external: m.external, view: true, dev: m.dev, buf: m.buf, room: m.room,
+		origin: m.origin, generation: m.generation,
+	}
 	if m.origin != nil {
 		v.generation = m.origin.generation.Load()
 	}

@@ -21,7 +21,7 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory}
+	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Fuse: relaxed(), Threads: !goMemory, Wazero: !goMemory}
 	if sharedMemory() {
 		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
 	}

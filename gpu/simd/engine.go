@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -71,7 +72,7 @@ func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Progra
 	if err != nil {
 		return nil, err
 	}
-	p := &program{engine: e, code: c, params: k.Layout.HasParams(), instances: make([]*instance, len(e.scratch))}
+	p := &program{engine: e, code: c, params: k.Layout.HasParams(), bounded: k.Bounded, instances: make([]*instance, len(e.scratch))}
 	if p.storage, err = c.match(k); err != nil {
 		return nil, err
 	}
@@ -137,9 +138,10 @@ type program struct {
 	*engine
 	code      *code
 	params    bool
+	bounded   bool  // so that dispatches do not take much longer than others
 	storage   []int // for each storage binding of the module the number of that of the layout
 	instances []*instance
-	pace      pace
+	paces     paces
 	running   launch // the dispatch that runs
 }
 
@@ -166,6 +168,15 @@ func (p *program) release() {
 // most is how many workgroups a dispatch may have, as modules count them with 32 bits.
 const most = 1 << 31
 
+// Takes implements [software.Timed]. It does not know of kernels whose loops are watched, as these may suddenly take long.
+func (p *program) Takes(d *software.Dispatch) time.Duration {
+	if !p.bounded {
+		return 0
+	}
+	total := uint64(d.Groups[0]) * uint64(d.Groups[1]) * uint64(d.Groups[2])
+	return time.Duration(p.paces.of(d.Storage, total).get() * float64(total))
+}
+
 // Run implements [software.Program].
 func (p *program) Run(d *software.Dispatch) error {
 	total := uint64(d.Groups[0]) * uint64(d.Groups[1]) // each is below 1<<16
@@ -179,7 +190,7 @@ func (p *program) Run(d *software.Dispatch) error {
 		}
 	}
 	p.arguments(d)
-	err := p.launch(uint32(total), d.Pause)
+	err := p.launch(uint32(total), p.paces.of(d.Storage, total), d.Pause)
 	runtime.KeepAlive(d)
 	return err
 }

@@ -4,6 +4,7 @@ package simd
 
 import (
 	"math"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +25,22 @@ func (p *pace) note(d time.Duration, groups uint32) {
 	p.bits.Store(math.Float64bits(max(1, float64(d)) / float64(groups)))
 }
 
+// paces has one for each size of the memory that there is for a workgroup, in powers of two: those that sum long rows take longer.
+type paces [34]pace
+
+// of finds that of a dispatch.
+func (p *paces) of(storage [][]byte, groups uint64) *pace {
+	all := 0
+	for _, s := range storage {
+		all += len(s)
+	}
+	return &p[min(bits.Len64(uint64(all)/groups), len(p)-1)]
+}
+
 // launch is a dispatch that runs.
 type launch struct {
 	*program
+	pace  *pace
 	total uint32
 	count atomic.Uint32 // of calls
 	next  counter
@@ -46,23 +60,23 @@ const (
 )
 
 // launch runs all workgroups of a dispatch, and returns when none runs.
-func (p *program) launch(total uint32, pause func()) error {
+func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	in, scratch, err := p.worker(0)
 	if err != nil {
 		return err
 	}
 	l := &p.running
-	l.program, l.total, l.pause, l.failed, l.trap = p, total, pause, nil, nil
+	l.program, l.total, l.pace, l.pause, l.failed, l.trap = p, total, pace, pause, nil, nil
 	l.next.Store(0)
-	known := p.pace.get()
+	known := pace.get()
 	all := time.Duration(known * float64(total))
 	switch {
-	case total == 1 || known > 0 && all < worthSplitting:
+	case total == 1 || known > 0 && all < worthSplitting && p.bounded:
 		l.next.Store(uint64(total))
 		l.run(in, scratch, 0, total)
-	case known > 0:
+	case known > 0 && p.bounded:
 		l.share(in, scratch)
-	default: // the first one tells
+	default: // the first one tells, and others may take much longer than those of the dispatch before
 		l.next.Store(1)
 		if l.run(in, scratch, 0, 1) {
 			l.share(in, scratch)
@@ -123,7 +137,7 @@ var epoch = time.Now()
 // timed reports whether to measure how long workgroups take. Of dispatches that take no longer than the look at the clock, few do.
 func (l *launch) timed() bool {
 	known := l.pace.get()
-	return l.total > 1 && (l.count.Add(1)%16 == 0 || known == 0 || known*float64(l.total) > float64(worthMeasuring))
+	return l.count.Add(1)%16 == 0 || known == 0 || known*float64(l.total) > float64(worthMeasuring)
 }
 
 // worthMeasuring is a multiple of what a look at the clock takes in a page.

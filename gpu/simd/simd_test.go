@@ -22,6 +22,7 @@ const (
 	i32Const, i32Load  = 0x41, 0x28
 	i32Store, i32Add   = 0x36, 0x6a
 	i32Mul, i32GeU     = 0x6c, 0x4f
+	i32Sub             = 0x6b
 	i32LtU, i32Eq      = 0x49, 0x46
 	block, loop, br    = 0x02, 0x03, 0x0c
 	brIf, ret, end     = 0x0d, 0x0f, 0x0b
@@ -86,11 +87,17 @@ func endlessModule() []byte {
 	return assemble(c...)
 }
 
+// callsModule writes how many workgroups a call runs, into the word of the first.
+func callsModule() []byte {
+	c := append(word(8), get, from, i32Const, 4, i32Mul, i32Add)
+	return assemble(append(c, get, to, get, from, i32Sub, i32Store, 2, 0, i32Const, 0)...)
+}
+
 var testLayout = driver.NewLayout(driver.AccessReadWrite)
 
 // modules are what tests compile: the label of a kernel is its name.
 var modules = map[string]func() []byte{
-	"affine": affineModule, "endless": endlessModule,
+	"affine": affineModule, "endless": endlessModule, "calls": callsModule,
 	"trap":    func() []byte { return assemble(unreachable) },
 	"outside": func() []byte { return assemble(i32Const, 0x7c, i32Load, 2, 0) },
 }
@@ -225,6 +232,19 @@ func TestEndless(t *testing.T) {
 		want(t, err, fault.ErrLimit)
 		if _, ok := errors.AsType[driver.Refusal](err); ok {
 			t.Error("a list without a number is refused by it")
+		}
+	}
+}
+
+// TestFirstWorkgroup has kernels whose loops are watched begin with one workgroup, however short those of the dispatch before were: a call
+// may take so many turns, and cannot be ended before.
+func TestFirstWorkgroup(t *testing.T) {
+	d := openWith(t, config{turns: 1000, threads: 1})
+	prepare(t, d, "calls", 64)
+	for range 20 {
+		must(t, d.Submit(dispatch(1, 64, 64)))
+		if got := words(t, d, 1)[0]; got != 1 {
+			t.Fatalf("the first call runs %d workgroups", got)
 		}
 	}
 }

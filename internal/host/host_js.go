@@ -12,6 +12,7 @@ import (
 var (
 	toString = js.Global().Get("Object").Get("prototype").Get("toString")
 	isView   = js.Global().Get("ArrayBuffer").Get("isView")
+	bytes    = js.Global().Get("Uint8Array")
 )
 
 // Tag returns the name of a value's class, such as "GPUBuffer", also for objects of another realm, for which instanceof fails.
@@ -56,7 +57,7 @@ func (m Memory) foreignWriter(op string) (write func(src []byte), err error) {
 	if err != nil {
 		return nil, err
 	}
-	view := js.Global().Get("Uint8Array").New(v, at, m.Size)
+	view := bytes.New(v, at, m.Size)
 	return func(src []byte) { js.CopyBytesToJS(view, src) }, nil
 }
 
@@ -70,13 +71,17 @@ func (m Memory) foreignCopier() Copier {
 // page is memory of the page.
 type page struct{ object js.Value }
 
+// view returns bytes from a place on. What begins there may be longer, or shorter: no more is copied.
 func (p page) view(at, size int) (view js.Value, err error) {
 	defer rescue("", &err)
+	if at == 0 && p.object.InstanceOf(bytes) {
+		return p.object, nil // a view of its own would take ten calls
+	}
 	v, at, err := Memory{Foreign: p.object, Offset: at, Size: size}.Buffer("")
 	if err != nil {
 		return v, err
 	}
-	return js.Global().Get("Uint8Array").New(v, at, size), nil
+	return bytes.New(v, at, size), nil
 }
 
 func (p page) Load(at int, into []byte) int {

@@ -302,6 +302,9 @@ func (d *Device) Submit(l *driver.CommandList) error {
 	w, err := d.take(l)
 	crowded := d.queue.staged > d.queue.most
 	d.mu.Unlock()
+	if err == nil {
+		d.performBrief(w)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -348,13 +351,13 @@ func (d *Device) take(l *driver.CommandList) (*work, error) {
 // Read implements [driver.Device].
 func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 	short := false
-	err := d.run(ctx, "Read", func() (func(), error) {
+	err := d.run(ctx, "Read", func() (func(), uint64, error) {
 		foreign := t.Host.Copier()
 		if t.Host.Foreign != nil && foreign == nil {
-			return nil, d.fail("Read", fault.ErrUnsupported, "host memory that the driver does not know")
+			return nil, 0, d.fail("Read", fault.ErrUnsupported, "host memory that the driver does not know")
 		}
 		if err := d.CheckRead(t); err != nil || t.Span() == 0 {
-			return nothing, err
+			return nothing, 0, err
 		}
 		src := d.span(uint32(t.Buffer), t.Offset, uint64(t.Span()))
 		return func() {
@@ -367,7 +370,7 @@ func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 					copy(t.Host.Mem()[at:], row)
 				}
 			}
-		}, nil
+		}, uint64(t.Count * t.Width), nil
 	})
 	if err == nil && short {
 		err = d.shortened("Read")
@@ -377,20 +380,20 @@ func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 
 // Wait implements [driver.Device].
 func (d *Device) Wait(ctx context.Context) error {
-	return d.run(ctx, "Wait", func() (func(), error) { return nothing, nil })
+	return d.run(ctx, "Wait", func() (func(), uint64, error) { return nothing, 0, nil })
 }
 
 // Map notes the mapping before it waits, so that no list that names the buffer can slip in between.
 func (d *Device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
 	var mem []byte // of the buffer, once the mapping is noted
-	err := d.run(ctx, op, func() (func(), error) {
+	err := d.run(ctx, op, func() (func(), uint64, error) {
 		err := d.Objects.Map(id, offset, size)
 		if err == nil {
 			mem = d.buffers[id].bytes
 			d.mapped[id] = unsafe.SliceData(mem)
 		}
-		return nothing, err
+		return nothing, 0, err
 	})
 	if mem == nil {
 		return nil, err

@@ -19,6 +19,7 @@ type queue struct {
 	op      string        // of errors
 	pause   func()        // is the device's
 	last    chan struct{} // done of the last work
+	spare   []command     // the memory of a work's, which is done
 	staged  uint64        // bytes of host data that wait in works
 	most    uint64        // how many there may be before Submit waits
 	running chan struct{} // full while a command runs
@@ -30,7 +31,8 @@ type queue struct {
 	begun  time.Time
 	turn   <-chan struct{}
 	pauses int
-	burst  int                    // how many commands run in one go; more than one only where there is one thread
+	burst  int // how many commands run in one go, where there are threads brief ones
+	brief  brief
 	next   func() <-chan struct{} // is nextTurn but in tests
 }
 
@@ -43,6 +45,7 @@ type work struct {
 	done     chan struct{} // closed when no more commands will run
 	kind     kind
 	number   uint64 // of a list
+	inline   bool   // the call that submits it runs it
 }
 
 // kind tells what a refusal does to a work.
@@ -56,7 +59,8 @@ const (
 
 // command is one command with its operands: a function, or the dispatch of a kernel.
 type command struct {
-	do func()
+	do    func()
+	bytes uint64 // that do moves
 	kernel
 	launch Dispatch
 }
@@ -77,6 +81,8 @@ const (
 	// manyBrief is how many commands run with no look at the clock in between, where those that are not brief pause by themselves. A look
 	// takes as long as a small dispatch.
 	manyBrief = 8
+	// mostSpare is how many commands the queue keeps the memory of.
+	mostSpare = 1 << 12
 )
 
 func (q *queue) init(op string, pauses bool, pause func()) {
@@ -86,22 +92,26 @@ func (q *queue) init(op string, pauses bool, pause func()) {
 	q.turn, q.next = q.last, nextTurn
 	if runtime.GOOS == "js" {
 		q.slice = pageSlice
-		if pauses {
-			q.burst = manyBrief
-		}
+	}
+	if pauses {
+		q.burst = manyBrief
 	}
 }
 
-// enqueue has the work done after what was enqueued before.
+// enqueue has the work done after what was enqueued before: by a goroutine, or by the caller, who calls performBrief without the
+// lock.
 func (d *Device) enqueue(w *work) {
 	q := &d.queue
 	before := q.last
-	if q.slice > 0 && over(before) && over(q.turn) {
-		q.begun, q.turn = time.Now(), q.next()
-	}
 	w.done = make(chan struct{})
 	q.last = w.done
 	q.staged += w.staged
+	if w.inline = over(before) && q.isBrief(w); w.inline {
+		return
+	}
+	if q.slice > 0 && over(before) && over(q.turn) {
+		q.begun, q.turn = time.Now(), q.next()
+	}
 	go func() {
 		<-before
 		d.perform(w)
@@ -154,6 +164,10 @@ func (d *Device) perform(w *work) {
 			<-d.queue.running
 		}
 		d.queue.staged -= w.staged
+		if returned && w.kind == ofList && cap(w.commands) <= mostSpare {
+			clear(w.commands)
+			d.queue.spare, w.commands = w.commands[:0], nil
+		}
 		if d.queue.frees == w.done {
 			d.queue.frees = nil
 		}
@@ -167,8 +181,8 @@ func (d *Device) perform(w *work) {
 		}
 		pauses := d.queue.pauses
 		err := c.run()
-		// Where there is one thread, nobody else had it.
-		if held = d.queue.burst > 1 && err == nil && (i+1)%d.queue.burst > 0 && i < len(w.commands)-1 && pauses == d.queue.pauses; held {
+		held = d.queue.burst > 1 && err == nil && (i+1)%d.queue.burst > 0 && i < len(w.commands)-1 && pauses == d.queue.pauses
+		if held = held && d.queue.joins(&w.commands[i+1]); held {
 			continue
 		}
 		<-d.queue.running
@@ -183,7 +197,7 @@ func (d *Device) perform(w *work) {
 
 // pause lets the page run if works have kept the thread for long.
 func (d *Device) pause() {
-	if q := &d.queue; q.slice > 0 && time.Since(q.begun) > q.slice {
+	if q := &d.queue; q.slice > 0 && !q.brief.runs && time.Since(q.begun) > q.slice {
 		q.pauses++
 		<-q.turn
 		q.begun, q.turn = time.Now(), q.next()
@@ -222,22 +236,24 @@ func (d *Device) refuse(w *work, label string, err error) {
 
 // run enqueues a function that prepare makes under the lock, and waits for it. One that has not begun when ctx ends never will;
 // one that has is quickly done, and until it is, the caller's memory is in use.
-func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), err error)) error {
+func (d *Device) run(ctx context.Context, op string, prepare func() (do func(), bytes uint64, err error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.ready(ctx, op); err != nil {
 		return err
 	}
-	do, err := prepare()
+	do, bytes, err := prepare()
 	if err != nil {
 		return err
 	}
-	w := &work{kind: ofCall, commands: []command{{do: do}}}
+	w := &work{kind: ofCall, commands: []command{{do: do, bytes: bytes}}}
 	d.enqueue(w)
 	d.mu.Unlock()
-	select {
-	case <-w.done:
-	case <-ctx.Done():
+	if d.performBrief(w); !w.inline {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+		}
 	}
 	d.mu.Lock()
 	if !w.begun && w.err == nil {
@@ -280,8 +296,9 @@ func (d *Device) stageable(l *driver.CommandList) error {
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
 func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
-	w := &work{number: l.Number, commands: make([]command, 0, 1+len(l.Words)/7)} // a dispatch has 7 words
-	add := func(do func()) { w.commands = append(w.commands, command{do: do}) }
+	w := &work{number: l.Number, commands: slices.Grow(d.queue.spare, 1+len(l.Words)/7)} // a dispatch has 7 words
+	d.queue.spare = nil
+	add := func(bytes uint64, do func()) { w.commands = append(w.commands, command{do: do, bytes: bytes}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
 		switch v := c.Words; c.Op {
@@ -290,14 +307,14 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 			dst := d.span(v[0], c.U64(1), uint64(len(src)))
 			w.staged += uint64(len(src))
 			if !same(dst, src) { // is there already
-				add(func() { copy(dst, src) })
+				add(uint64(len(src)), func() { copy(dst, src) })
 			}
 		case driver.OpCopy:
 			dst, src := d.span(v[0], c.U64(1), c.U64(6)), d.span(v[3], c.U64(4), c.U64(6))
-			add(func() { copy(dst, src) })
+			add(c.U64(6), func() { copy(dst, src) })
 		case driver.OpClear:
 			dst := d.span(v[0], c.U64(1), c.U64(3))
-			add(func() { clear(dst) })
+			add(c.U64(3), func() { clear(dst) })
 		case driver.OpBind:
 			storage := [][]byte{}
 			for _, b := range c.Bindings() {
@@ -308,7 +325,7 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 			delete(d.sets, driver.BindingsID(v[0]))
 		case driver.OpTimestamp:
 			dst := d.span(v[0], c.U64(1), 8)
-			add(func() { binary.LittleEndian.PutUint64(dst, uint64(time.Since(epoch))) })
+			add(8, func() { binary.LittleEndian.PutUint64(dst, uint64(time.Since(epoch))) })
 		case driver.OpDispatch:
 			if v[2] > 0 && v[3] > 0 && v[4] > 0 {
 				w.commands = append(w.commands, d.dispatch(v, params))

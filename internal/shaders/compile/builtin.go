@@ -30,7 +30,7 @@ func (g *function) float(p pair, x *node) *node {
 }
 
 var floatFns = map[ir.Fn]pair{
-	ir.FnAbs: absolute, ir.FnCeil: ceil, ir.FnFloor: floor, ir.FnRound: nearest, ir.FnTrunc: trunc, ir.FnSqrt: root,
+	ir.FnAbs: absolute, ir.FnCeil: ceil, ir.FnFloor: floor, ir.FnTrunc: trunc, ir.FnSqrt: root,
 }
 
 // builtin evaluates a built-in function.
@@ -92,6 +92,8 @@ func (g *function) common(fn ir.Fn, k ir.Kind, x []*node, n int) *node {
 		return g.choose(x[1], x[0], x[2])
 	case ir.FnAll, ir.FnAny:
 		return g.truths(fn, x[0], n)
+	case ir.FnRound:
+		return g.rounded(x[0])
 	case ir.FnAbs:
 		return g.magnitude(k, x[0])
 	case ir.FnMin:

@@ -14,12 +14,14 @@ type marker struct {
 	work  []*node
 	slots map[uint32][]item // stores, by slot
 	read  map[uint32]bool
+	// wazero has constant vectors that are used once computed there, also in a loop.
+	wazero bool
 }
 
 func (m *marker) use(n *node, from *loop) {
 	n = n.find()
 	n.uses++
-	if n.loop != from {
+	if n.loop != from && !(m.wazero && n.op == wasm.V128Const) { // of which wazero keeps more than there are registers, on the stack
 		n.force = true
 		if n.op == opPhi && !within(from, n.loop) {
 			n.outside = true
@@ -204,11 +206,17 @@ func (e *emitter) keep(n *node) {
 func (e *emitter) node(n *node) {
 	switch {
 	case !n.live || n.done || n.to != nil:
-	case n.uses > 1 || n.force:
+	case n.uses > 1 || n.force || n.typ == wasm.V128 && n.consumes():
 		e.keep(n)
 	case n.class != 0:
 		e.pending[n.class] = append(e.pending[n.class], n)
 	}
+}
+
+// consumes reports whether an operation takes what was loaded. It is done at its place then: where many are done at the end, what they
+// need are more vectors than there are registers.
+func (n *node) consumes() bool {
+	return n.class == 0 && slices.ContainsFunc(n.args[:], func(a *node) bool { return a != nil && a.find().class != 0 && a.find().typ == wasm.V128 })
 }
 
 // flush computes the loads that wait to be used, of one memory or, with -1, of all.

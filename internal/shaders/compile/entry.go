@@ -133,13 +133,25 @@ func (g *function) invocations(step int, body func(local [3]*node)) {
 	})
 }
 
-// unrolled is how many invocations of small functions the code has one after another: their addresses differ by constants.
-const unrolled = 4
+// unrolled is how many invocations of small functions the code has one after another: their addresses differ by constants. Of tiny ones,
+// for wazero, it has more: what is done for all of them takes longer there than what they do.
+const (
+	unrolled     = 4
+	unrolledTiny = 8
+)
 
 // small reports whether the entry point is such a function.
 func (m *generator) small() bool {
 	f := m.facts[m.prog.Entry]
 	return !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
+}
+
+// copies is how many invocations of a small entry point the code has.
+func (m *generator) copies() uint32 {
+	if m.o.Wazero && m.facts[m.prog.Entry].size <= 180 && m.prog.Size[0]%unrolledTiny == 0 {
+		return unrolledTiny
+	}
+	return unrolled
 }
 
 // quartet is what is known of the invocations that are run together: the number x that is one more for each of them has room for all.
@@ -151,9 +163,10 @@ type quartet struct {
 
 // four runs a body for the invocations of a workgroup, some of them at a time, which ask together whether they are in range.
 func (g *function) four(in *inputs, body func(local [3]*node)) {
-	g.invocations(unrolled, func(first [3]*node) {
+	copies := g.gen.copies()
+	g.invocations(int(copies), func(first [3]*node) {
 		all := func() {
-			for k := uint32(unrolled); k > 0; k-- { // the last first: wazero checks the bounds of the highest address alone
+			for k := copies; k > 0; k-- { // the last first: wazero checks the bounds of the highest address alone
 				body([3]*node{g.add(first[0], g.i32(k-1)), first[1], first[2]})
 			}
 		}
@@ -165,7 +178,7 @@ func (g *function) four(in *inputs, body func(local [3]*node)) {
 		}
 		g.fork(func() *node {
 			for _, last := range q.lasts {
-				inside = g.and(inside, g.op2(wasm.I32LeU, g.add(q.x, g.i32(unrolled-1)), last))
+				inside = g.and(inside, g.op2(wasm.I32LeU, g.add(q.x, g.i32(copies-1)), last))
 			}
 			return inside
 		}, func() {
@@ -189,7 +202,7 @@ func (g *function) reach(p *place, i, last *node, stride uint32) bool {
 	if i.op == wasm.I32Add && i.args[0] == q.x && i.args[1].isInt() {
 		i, k = q.x, i.args[1].imm
 	}
-	if i != q.x || k >= unrolled {
+	if i != q.x || k >= g.gen.copies() {
 		return false
 	}
 	if !slices.Contains(q.lasts, last) {
@@ -219,7 +232,7 @@ func (g *function) inside(q *quartet, in *inputs, first [3]*node) *node {
 		return nil
 	}
 	var n *node
-	for k := range uint32(unrolled) {
+	for k := range g.gen.copies() {
 		in.local = [3]*node{g.add(first[0], g.i32(k)), first[1], first[2]}
 		g.give(in)
 		g.list(body[:lets], false)
@@ -235,7 +248,7 @@ func (g *function) inside(q *quartet, in *inputs, first [3]*node) *node {
 		}
 		q.known[c] = g.i32(truth(c.op == wasm.I32LtU))
 	}
-	return g.and(g.op2(wasm.I32LtU, q.x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, q.x), g.i32(unrolled-1)))
+	return g.and(g.op2(wasm.I32LtU, q.x, n), g.op2(wasm.I32GtU, g.op2(wasm.I32Sub, n, q.x), g.i32(g.gen.copies()-1)))
 }
 
 // inputs are the built-in values of an invocation.

@@ -238,14 +238,35 @@ func (g *function) bitcast(x *node, t wasm.ValType) *node {
 
 const magic = 12582912
 
-// whole reports whether a vector of floats has small whole numbers.
-func whole(n *node) bool {
-	switch n.op {
-	case wasm.F32x4Floor, wasm.F32x4Ceil, wasm.F32x4Trunc, wasm.F32x4Nearest:
-		lo, hi := span(n.args[0], 0)
-		return lo > -1<<20 && hi < 1<<20
+// rounded returns the nearest whole numbers. To add 1.5 * 2^23 to small ones, and to subtract it, takes less time.
+func (g *function) rounded(x *node) *node {
+	if !small(x) {
+		return g.float(nearest, x)
 	}
-	return false
+	sum := g.plus(x, g.floats(x, magic))
+	n := g.sub(sum, g.floats(x, magic))
+	g.wholes[n] = sum
+	return n
+}
+
+// small reports whether a vector of floats has small numbers.
+func small(n *node) bool {
+	if n.typ != wasm.V128 {
+		return false
+	}
+	lo, hi := span(n, 0)
+	return lo > -1<<20 && hi < 1<<20
+}
+
+// lowBits returns a vector of floats with small whole numbers in their low bits, or nil if those of n are not known to be that.
+func (g *function) lowBits(n *node) *node {
+	switch n.op {
+	case wasm.F32x4Floor, wasm.F32x4Ceil, wasm.F32x4Trunc:
+		if small(n.args[0]) {
+			return g.plus(n, g.floats(n, magic))
+		}
+	}
+	return g.wholes[n]
 }
 
 // span returns between which numbers those of a vector are, as far as clamping to constants tells. With NaN nothing is known.
@@ -302,9 +323,9 @@ func (g *function) convert(x *node, from, to ir.Kind) *node {
 		return pick(wasm.F32ConvertI32S, wasm.F32x4ConvertI32S, wasm.F32)
 	case to == ir.F32:
 		return pick(wasm.F32ConvertI32U, wasm.F32x4ConvertI32U, wasm.F32)
-	case from == ir.F32 && to == ir.I32 && vector && whole(x):
-		// To add 1.5 * 2^23 leaves the integer in the low bits: engines take many more instructions for NaN and what is too large.
-		return g.op2(wasm.I32x4Sub, g.plus(x, g.floats(x, magic)), g.ints(x, math.Float32bits(magic)))
+	case from == ir.F32 && to == ir.I32 && vector && g.lowBits(x) != nil:
+		// Engines take many more instructions for NaN and what is too large.
+		return g.op2(wasm.I32x4Sub, g.lowBits(x), g.ints(x, math.Float32bits(magic)))
 	case from == ir.F32 && to == ir.I32:
 		return pick(wasm.I32TruncSatF32S, wasm.I32x4TruncSatF32S, wasm.I32)
 	case from == ir.F32:

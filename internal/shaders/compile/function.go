@@ -22,6 +22,7 @@ type function struct {
 	logged []int // where the last change of each cell is in the log
 	mark   int   // where the log begins for the innermost block or arm
 
+	wholes map[*node]*node // of small whole numbers the sum that has them in its low bits
 	values map[*ir.Value][]*node
 	kept   map[*ir.Value]int // the first cell of values that outlive a region; see uniform.go
 	places map[*ir.Var]place
@@ -42,7 +43,7 @@ const (
 func (m *generator) newFunction(params ...wasm.ValType) *function {
 	g := &function{
 		gen: m, table: map[key]*node{}, root: &region{}, values: map[*ir.Value][]*node{}, places: map[*ir.Var]place{},
-		epochs: make([]int, anyClasses), spills: map[ir.Expr]*variable{},
+		epochs: make([]int, anyClasses), spills: map[ir.Expr]*variable{}, wholes: map[*node]*node{},
 	}
 	g.region = g.root
 	for i, t := range params {
@@ -204,7 +205,7 @@ func (m *generator) number(f *ir.Func) int {
 
 // write makes the code of a function.
 func (m *generator) write(g *function, guard *turns) wasm.Func {
-	mk := marker{slots: map[uint32][]item{}, read: map[uint32]bool{}}
+	mk := marker{slots: map[uint32][]item{}, read: map[uint32]bool{}, wazero: m.o.Wazero}
 	mk.region(g.root)
 	mk.run()
 	e := emitter{

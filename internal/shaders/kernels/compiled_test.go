@@ -47,7 +47,7 @@ func TestCompiled(t *testing.T) {
 				clear(modules)
 			}()
 			for name, test := range map[string]func(*testing.T){
-				"Twins": TestTwins, "Types": TestTypes, "Tail": TestTail, "Folds": TestFolds, "Wrap": TestWrap, "NaN": TestNaN,
+				"Twins": TestTwins, "Lines": TestLines, "Types": TestTypes, "Tail": TestTail, "Folds": TestFolds, "Wrap": TestWrap, "NaN": TestNaN,
 				"Accuracy": TestAccuracy, "Passes": TestPasses, "Softmax": TestSoftmax, "Scatter": TestScatter, "Rows": TestRows,
 			} {
 				t.Run(name, test)

@@ -293,7 +293,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		sortMerge(e, shape, storage[0])
 	case sortTakeForm:
 		sortTake(r.k, e, shape, storage[0])
-	case productTile, productGroup, productRow:
+	case productTile, productGroup, productRow, productLine, productDots:
 		multiply(r.k, e, shape, storage)
 	case productPanel:
 		multiplyPanels(r.k, e, shape, storage)

@@ -21,7 +21,7 @@ func identity(store fuse.View) *fuse.Func {
 func TestFiles(t *testing.T) {
 	forms := []*form{
 		mapLinear, mapGrid, mapBlock, mapWords, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup,
-		productTile, productGroup, productRow, productSum, sparseRows, sparseSum, sparseScatter,
+		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots, softmaxHeld, sparseRows, sparseSum, sparseScatter,
 		eliminateForm, swapForm, invertForm, reflectForm, rotateForm,
 	}
 	for _, file := range forms {

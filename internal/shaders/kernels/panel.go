@@ -19,7 +19,7 @@ const (
 )
 
 // panels reports whether a product is computed by panels: unless it has hardly more rows or columns than one.
-func (r *Request) panels() bool { return r.Device.SIMD != nil && r.Stack == 0 && r.M > 2 && r.N > 4 }
+func (r *Request) panels() bool { return r.M > 2 && r.N > 4 }
 
 // planPanels lists the launches of a product by panels of B, which are packed unless the kernel can read them where they lie and it is
 // not worth it.
@@ -29,10 +29,11 @@ func planPanels(r *Request) *Product {
 	k := Kernel{form: productPanel}
 	k.a = Factor{Type: r.A.Type, AlongK: !r.A.ColMajor}
 	k.b = Factor{Type: result, Vector: true}
-	k.params = []int{panelGroup, panelRows, panelQuads, shaders.Bit(k.a.AlongK), shaders.Bit(r.N%4 != 0)}
+	packed := !r.inPlace(result)
+	k.params = []int{panelGroup, panelRows, panelQuads, shaders.Bit(k.a.AlongK), shaders.Bit(packed), shaders.Bit(r.N%4 != 0)}
 	p := &Product{A: k.a, B: k.b, Parts: 1, Width: 4 * quads(r.N)}
 	offset, next, panel := r.B.Offset/4, r.B.Stride/4, panelQuads
-	if !r.inPlace(result) {
+	if packed {
 		offset, next, panel = 0, panelQuads, panelQuads*r.K
 		pack := Kernel{form: productPack, params: []int{packGroup, panelQuads, shaders.Bit(r.B.ColMajor)}}
 		p.Pack = pack.launch(shaders.Ceil(wide*r.K, packGroup), r.K, r.N, wide)
@@ -51,14 +52,19 @@ func (r *Request) inPlace(result fuse.Type) bool {
 
 // panelText is the part of panel's text that depends on the factors' types.
 func panelText(k *Kernel, t fuse.Type) string {
+	a, b := fuse.Slot{Type: k.a.Type}, fuse.Slot{Type: k.b.Type, Vec: true}
+	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(t)
+}
+
+const splatText = "fn splat(q: u32) -> V { return V(T(a_at(q))); }\n"
+
+// addingText is how numbers of a type are multiplied and added.
+func addingText(t fuse.Type) string {
 	sum := "x * y + sum"
 	if t == fuse.F32 {
 		sum = "fma(x, y, sum)"
 	}
-	a, b := fuse.Slot{Type: k.a.Type}, fuse.Slot{Type: k.b.Type, Vec: true}
-	return a.Text("a", 1, "read") + b.Text("b", 2, "read") +
-		"fn splat(q: u32) -> V { return V(T(a_at(q))); }\nfn quad(q: u32) -> V { return b_quad(q); }\n" +
-		"fn add_product(x: V, y: V, sum: V) -> V { return " + sum + "; }\n"
+	return "fn add_product(x: V, y: V, sum: V) -> V { return " + sum + "; }\n"
 }
 
 // packPanels is the reference of the kernel that copies a factor into panels.

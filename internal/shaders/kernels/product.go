@@ -78,11 +78,13 @@ func (r *Request) Pick() (*Product, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case runsNative && r.native():
+	if runsNative && r.native() {
 		return r.planNative(), nil
-	case r.panels():
-		return r.Device.SIMD.product(r), nil
+	}
+	if f := r.Device.SIMD; f != nil {
+		if p := f.product(r); p != nil {
+			return p, nil
+		}
 	}
 	best := all[0]
 	for _, c := range all {
@@ -113,8 +115,10 @@ func (r *Request) Candidates() ([]*Product, error) {
 	if err == nil && runsNative && r.native() {
 		plans = append(plans, r.planNative())
 	}
-	if err == nil && r.panels() {
-		plans = append(plans, r.Device.SIMD.product(r))
+	if f := r.Device.SIMD; err == nil && f != nil {
+		if p := f.product(r); p != nil {
+			plans = append(plans, p)
+		}
 	}
 	return plans, err
 }

@@ -17,7 +17,7 @@ type Family struct {
 
 // SIMD is kernels for processors with vectors of four that run the invocations of a workgroup one after another. The linker leaves
 // them out of programs that do not name them.
-var SIMD = &Family{planPanels, planHeld}
+var SIMD = &Family{planSIMD, planHeld}
 
 // member is what a form of a family knows of itself.
 type member struct {
@@ -32,13 +32,34 @@ var (
 	panelKernel string
 	//go:embed product/pack.wgsl
 	packText string
+	//go:embed product/line.wgsl
+	lineText string
+	//go:embed product/dots.wgsl
+	dotsText string
 )
 
 var (
 	softmaxHeld  = &form{"softmax/held", &softmaxHeldText, "SIZE", 0, 4, &member{storedText, func(*Kernel) bool { return false }}}
-	productPanel = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K EDGE", 2, 16, &member{panelText, func(k *Kernel) bool { return k.params[4] == 0 }}}
+	productPanel = &form{"product/panel", &panelKernel, "GROUP RT CQ A_ALONG_K PACKED EDGE", 2, 16, &member{panelText, func(k *Kernel) bool { return k.params[5] == 0 }}}
+	productLine  = &form{"product/line", &lineText, "STEP EDGE", 2, 16, &member{lineParts, func(*Kernel) bool { return true }}}
+	productDots  = &form{"product/dots", &dotsText, "GROUP STEP_A STEP_B A_ALONG_K RAGGED EDGE", 2, 16, &member{dotsParts, func(k *Kernel) bool { return k.params[5] == 0 }}}
 	productPack  = &form{"product/pack", &packText, "SIZE CQ ALONG_K", 0, 4, nil}
 )
+
+// planSIMD plans a product that the family has a kernel for, or returns nil.
+func planSIMD(r *Request) *Product {
+	switch {
+	case r.Stack != 0:
+		return nil
+	case r.panels():
+		return planPanels(r)
+	case !r.single():
+		return nil
+	case r.B.ColMajor:
+		return planDots(r)
+	}
+	return planLine(r)
+}
 
 // planHeld plans the softmax of rows into a result of float32 that is stored in vectors.
 func planHeld(rows, cols int) *Launch {

@@ -42,7 +42,10 @@ type Bridge struct {
 func New(dev *gpu.Device, p page.Page) *Bridge {
 	b := &Bridge{dev: dev, entries: map[uint32]*entry{}, funcs: map[uint32]*matrix.Func{}}
 	b.Session = page.New(p, b, commands)
-	b.Keep, b.After, b.Alone = b.keep, b.program.release, dev.Handle() == nil
+	b.Keep, b.After = b.keep, b.program.release
+	if gpu.RunsSIMD && dev.Handle() == nil {
+		b.Idle = dev.Idle
+	}
 	b.program.bridge = b
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -43,8 +44,9 @@ type Session struct {
 	// Keep is called for the error of a command that Fills, and After when any command is over.
 	Keep  func(handle uint32, f *Failure)
 	After func()
-	// Alone says that no event of the page's wakes the goroutines of the program: it must be given turns until they are done.
-	Alone bool
+	// Idle is set where no event of the page's wakes the goroutines of the program: it must be given turns until they are done. It
+	// reports whether the device is known to be done with everything.
+	Idle func() bool
 
 	run     func(command Command, words []uint32, flags *Flags)
 	wake    chan struct{}
@@ -231,12 +233,20 @@ func (s *Session) Settle(ticket uint32, value any, err error) {
 
 // Queue is Go for what waits for a device. It returns when run has begun to wait: what run has queued is then ahead of everything
 // that comes later.
-func (s *Session) Queue(ticket uint32, run Work) { <-s.Go(ticket, run).began }
+func (s *Session) Queue(ticket uint32, run Work) {
+	if gpu.RunsSIMD && s.Idle != nil && s.Idle() { // run does not wait
+		var value any
+		err := Guard(func() { value = Must(run(context.Background())) })
+		s.Settle(ticket, value, err)
+		return
+	}
+	<-s.Go(ticket, run).began
+}
 
 // Go runs what may wait in a goroutine of its own, which then settles the ticket. It returns the goroutine's context.
 func (s *Session) Go(ticket uint32, run Work) *Call {
 	c, busy := NewCall(), 0
-	if s.Alone {
+	if gpu.RunsSIMD && s.Idle != nil {
 		busy = 1
 	}
 	s.mu.Lock()

@@ -10,6 +10,7 @@ const GROUP: u32 = 16u; // @param
 const RT: u32 = 4u; // @param
 const CQ: u32 = 2u; // @param
 const A_ALONG_K: bool = true; // @param
+const PACKED: bool = true; // @param
 const EDGE: bool = true; // @param
 
 struct Shape {
@@ -56,10 +57,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   } // @unroll
   var deep = 1u; // from a k to the next
   if (!A_ALONG_K) { deep = s.a.y; }
+  var down = CQ;
+  if (!PACKED) { down = s.b.y; }
   var qb = s.b.x + panel * s.panel;
   var acc: array<array<V, CQ>, RT>;
   var y: array<V, CQ>;
-  for (var l = 0u; l < s.k; l++) {
+  var l = 0u;
+  for (; l + 4u <= s.k; l += 4u) {
+    for (var d = 0u; d < 4u; d++) { // @unroll
+      for (var c = 0u; c < CQ; c++) { // @unroll
+        y[c] = quad(qb + d * down + c);
+      } // @unroll
+      for (var r = 0u; r < RT; r++) { // @unroll
+        let x = splat(qa[r] + d * deep);
+        for (var c = 0u; c < CQ; c++) { // @unroll
+          acc[r][c] = add_product(x, y[c], acc[r][c]);
+        } // @unroll
+      } // @unroll
+    } // @unroll
+    for (var r = 0u; r < RT; r++) { // @unroll
+      qa[r] += 4u * deep;
+    } // @unroll
+    qb += 4u * down;
+  }
+  for (; l < s.k; l++) {
     for (var c = 0u; c < CQ; c++) { // @unroll
       y[c] = quad(qb + c);
     } // @unroll
@@ -70,7 +91,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       } // @unroll
       qa[r] += deep;
     } // @unroll
-    qb += s.b.y;
+    qb += down;
   }
 
   let f = fixed();

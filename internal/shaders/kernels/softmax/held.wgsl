@@ -35,11 +35,15 @@ fn size(x: V) -> vec4<u32> { return bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffff
 
 // exponential is that of numbers that are not positive: Cephes' expf, 0 below the least normal number and of NaN.
 fn exponential(x: V) -> V {
-  let y = max(x, V(-87.3));
+  let y = clamp(x, V(-87.3), V());
   let n = round(y * 1.44269504);
-  let r = (y - n * 0.693359375) + n * 2.12194440e-4;
-  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  let e = (q * (r * r) + r) + 1.0;
+  let r = fma(n, V(2.12194440e-4), fma(n, V(-0.693359375), y));
+  var q = fma(V(1.9875691500e-4), r, V(1.3981999507e-3));
+  q = fma(q, r, V(8.3334519073e-3));
+  q = fma(q, r, V(4.1665795894e-2));
+  q = fma(q, r, V(1.6666665459e-1));
+  q = fma(q, r, V(5.0000001201e-1));
+  let e = fma(q, r * r, r) + 1.0;
   let power = bitcast<V>(bitcast<vec4<u32>>(vec4<i32>(n) + 127) << vec4<u32>(23u));
   return select(V(), e * power, x > V(-87.3));
 }
@@ -51,26 +55,37 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let cols = p.shape.cols;
   let f = fixed();
   let whole = cols & ~3u;
+  let quads = cols >> 2u;
 
-  var m = V(LOWEST);
-  var bits = vec4<u32>(); // the largest, without signs
-  for (var j = 0u; j < whole; j += 4u) {
-    let x = apply(f, i, j, V());
-    bits = max(bits, size(x));
-    m = max(m, x);
+  var tops = array<V, 4>(V(LOWEST), V(LOWEST), V(LOWEST), V(LOWEST));
+  var sizes: array<vec4<u32>, 4>; // the largest, without signs
+  var q = 0u;
+  for (; q + 4u <= quads; q += 4u) {
+    for (var k = 0u; k < 4u; k++) { // @unroll
+      let x = apply(f, i, 4u * (q + k), V());
+      sizes[k] = max(sizes[k], size(x));
+      tops[k] = max(tops[k], x);
+    } // @unroll
+  }
+  for (; q < quads; q++) {
+    let x = apply(f, i, 4u * q, V());
+    sizes[0] = max(sizes[0], size(x));
+    tops[0] = max(tops[0], x);
   }
   if (whole < cols) {
     let x = select(V(LOWEST), apply(f, i, whole, V()), lanes(whole));
-    bits = max(bits, size(x));
-    m = max(m, x);
+    sizes[1] = max(sizes[1], size(x));
+    tops[1] = max(tops[1], x);
   }
+  let bits = max(max(sizes[0], sizes[1]), max(sizes[2], sizes[3]));
+  let m = max(max(tops[0], tops[1]), max(tops[2], tops[3]));
   let top = max(max(m.x, m.y), max(m.z, m.w));
 
   var sum = V();
-  for (var j = 0u; j < whole; j += 4u) {
-    let e = exponential(apply(f, i, j, V()) - top);
+  for (q = 0u; q < quads; q++) {
+    let e = exponential(apply(f, i, 4u * q, V()) - top);
     sum += e;
-    store(f, i, j, 4u, e);
+    store(f, i, 4u * q, 4u, e);
   }
   if (whole < cols) {
     let e = exponential(apply(f, i, whole, V()) - top);
@@ -81,8 +96,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (any(bits > vec4<u32>(0x7f800000u)) || top > -LOWEST) { total = bitcast<f32>(p.shape.nan); }
 
   let scale = 1.0 / total;
-  for (var j = 0u; j < whole; j += 4u) {
-    store(f, i, j, 4u, stored(f, i, j) * scale);
+  for (q = 0u; q + 4u <= quads; q += 4u) {
+    for (var k = 0u; k < 4u; k++) { // @unroll
+      store(f, i, 4u * (q + k), 4u, stored(f, i, 4u * (q + k)) * scale);
+    } // @unroll
   }
+  for (; q < quads; q++) { store(f, i, 4u * q, 4u, stored(f, i, 4u * q) * scale); }
   if (whole < cols) { store(f, i, whole, cols - whole, stored(f, i, whole) * scale); }
 }
