@@ -71,11 +71,11 @@ func (m Memory) foreignCopier() Copier {
 // page is memory of the page.
 type page struct{ object js.Value }
 
-// view returns bytes from a place on. What begins there may be longer, or shorter: no more is copied.
+// view returns bytes from a place on, at least so many: no more are copied.
 func (p page) view(at, size int) (view js.Value, err error) {
 	defer rescue("", &err)
-	if at == 0 && p.object.InstanceOf(bytes) {
-		return p.object, nil // a view of its own would take ten calls
+	if at == 0 && p.object.InstanceOf(bytes) && p.object.Get("byteLength").Int() >= max(size, 1) {
+		return p.object, nil // a view of its own takes more calls
 	}
 	v, at, err := Memory{Foreign: p.object, Offset: at, Size: size}.Buffer("")
 	if err != nil {

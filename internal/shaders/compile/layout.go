@@ -342,7 +342,44 @@ func (g *function) storeCell(p place, c cell, v *node) {
 		i.op, i.lane = wasm.V128Store32Lane, 2
 		i.offset += 8
 	}
-	g.emit(i)
+	if !g.joined(i) {
+		g.emit(i)
+	}
+}
+
+// joined makes one store of those of the four lanes of a vector, the last of which this is.
+func (g *function) joined(last item) bool {
+	lane := func(i *item) *node {
+		if i.kind == itemStore && (i.op == wasm.F32Store || i.op == wasm.I32Store) && (i.node.op == wasm.F32x4ExtractLane || i.node.op == wasm.I32x4ExtractLane) {
+			return i.node
+		}
+		return nil
+	}
+	n := lane(&last)
+	if n == nil || n.imm != 3 {
+		return false
+	}
+	var found []*item
+	for k := len(g.region.items) - 1; k >= 0 && len(found) < 3; k-- {
+		i := &g.region.items[k]
+		if i.kind == itemNode && i.node.class == 0 {
+			continue
+		}
+		at := uint32(2 - len(found))
+		if m := lane(i); m == nil || m.args[0] != n.args[0] || m.imm != at || i.addr != last.addr || i.class != last.class || i.offset+4*(3-at) != last.offset {
+			return false
+		}
+		found = append(found, i)
+	}
+	if len(found) < 3 {
+		return false
+	}
+	for _, i := range found {
+		*i = item{kind: itemNode, node: i.node, loop: i.loop}
+	}
+	last.op, last.node, last.offset = wasm.V128Store, n.args[0], last.offset-12
+	g.emit(last)
+	return true
 }
 
 // withComponent returns a vector in which one component is replaced.

@@ -254,7 +254,7 @@ func (t Type) converted(from Type, v string) string {
 // loader writes the function that loads an operand, in the type that is computed in.
 func (f *Func) loader(w *text, n int, v View) {
 	head := "fn load$0(f: Fixed, i: u32, j: u32) -> $1 {\n  let v = f.o$0;\n"
-	read := "  let o = $3i * v.y + j * v.z;\n  return $1($2_at(o), $2_at(o + v.z), $2_at(o + 2u * v.z), $2_at(o + 3u * v.z));\n"
+	read := "  let o = $3i * v.y + j * $4;\n  return $1($2_at(o), $2_at(o + $4), $2_at(o + 2u * $4), $2_at(o + 3u * $4));\n"
 	switch v.Class {
 	case Vector:
 		read = "  return $2_quad(($3i * v.y + j) >> 2u);\n"
@@ -269,7 +269,15 @@ func (f *Func) loader(w *text, n int, v View) {
   return select($1(), $1($2_at(o.x), $2_at(o.y), $2_at(o.z), $2_at(o.w)), inside);
 `
 	}
-	w.put(head+read+"}\n", num(n), f.vector(v.Type.Compute()), "s"+num(v.Slot), f.base())
+	w.put(head+read+"}\n", num(n), f.vector(v.Type.Compute()), "s"+num(v.Slot), f.base(), v.Class.step())
+}
+
+// step is that from an element of a vector to the next.
+func (c Class) step() string {
+	if c == Beside {
+		return "1u"
+	}
+	return "v.z"
 }
 
 // loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
@@ -373,16 +381,16 @@ func (f *Func) store(w *text) {
 	case t.Packed():
 		return
 	default:
-		body = `  let o = $0i * v.y + j * v.z;
+		body = `  let o = $0i * v.y + j * $4;
   s0[o] = c.x;
-  if (n > 1u) { s0[o + v.z] = c.y; }
-  if (n > 2u) { s0[o + 2u * v.z] = c.z; }
-  if (n > 3u) { s0[o + 3u * v.z] = c.w; }
+  if (n > 1u) { s0[o + $4] = c.y; }
+  if (n > 2u) { s0[o + 2u * $4] = c.z; }
+  if (n > 3u) { s0[o + 3u * $4] = c.w; }
 `
 	}
 	given, converted := "V", t.converted(f.Type, "r")
 	if f.Bits {
 		given, converted = "vec4<u32>", t.FromBits("vec4<"+t.WGSL()+">")+"(r)"
 	}
-	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1;\n"+body+"}\n", f.base(), converted, t.packed("d"), given)
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1;\n"+body+"}\n", f.base(), converted, t.packed("d"), given, f.Store.Class.step())
 }

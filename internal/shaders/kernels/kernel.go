@@ -213,7 +213,7 @@ func (k *Kernel) Exact(f *fuse.Func) bool {
 		whole = k.form.member.whole(k)
 	}
 	return len(f.Calls) == 0 && !slices.ContainsFunc(f.Loads, func(v fuse.View) bool {
-		return v.Class != fuse.Vector && v.Class != fuse.Column && (v.Class != fuse.Gather || !whole)
+		return v.Class != fuse.Vector && v.Class != fuse.Column && v.Class != fuse.Beside && (v.Class != fuse.Gather || !whole)
 	})
 }
 
@@ -235,7 +235,7 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
 	if k.form.member != nil {
-		return k.form.member.part(k, t)
+		return k.form.member.part(k, f)
 	}
 	return ""
 }

@@ -67,18 +67,18 @@ func planDots(r *Request) *Product {
 }
 
 // lineParts is the part of line's text that depends on the factors' types.
-func lineParts(k *Kernel, t fuse.Type) string {
+func lineParts(k *Kernel, f *fuse.Func) string {
 	a := fuse.Slot{Type: k.a.Type}
-	return a.Text("a", 1, "read") + splatText + k.b.reads("b", "quad", "some", 2, "") + addingText(t) + storedText(k, t)
+	return a.Text("a", 1, "read") + splatText + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type) + storedText(k, f)
 }
 
 // dotsParts is that of dots.
-func dotsParts(k *Kernel, t fuse.Type) string {
+func dotsParts(k *Kernel, f *fuse.Func) string {
 	next := ""
 	if !k.a.AlongK {
 		next = " * p.shape.a.y"
 	}
-	return k.a.reads("a", "left", "some_left", 1, next) + k.b.reads("b", "quad", "some", 2, "") + addingText(t)
+	return k.a.reads("a", "left", "some_left", 1, next) + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type)
 }
 
 // reads writes the binding of a factor called x, a function that reads a vector of it, and one that reads the first elements of one and

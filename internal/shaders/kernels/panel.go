@@ -51,9 +51,9 @@ func (r *Request) inPlace(result fuse.Type) bool {
 }
 
 // panelText is the part of panel's text that depends on the factors' types.
-func panelText(k *Kernel, t fuse.Type) string {
+func panelText(k *Kernel, f *fuse.Func) string {
 	a, b := fuse.Slot{Type: k.a.Type}, fuse.Slot{Type: k.b.Type, Vec: true}
-	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(t)
+	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(f.Type)
 }
 
 const splatText = "fn splat(q: u32) -> V { return V(T(a_at(q))); }\n"

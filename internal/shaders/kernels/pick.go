@@ -114,7 +114,7 @@ func (v *variant) fits(r *Request) bool {
 // nothing from it; SwiftShader takes 20 ms and gains a tenth over 8x16, but loses on one or two rows of sixteen.
 func (v *variant) compiles(d *Device) bool {
 	switch {
-	case d.SIMD != nil: // to the accumulators that there are registers for
+	case runsSIMD && d.SIMD != nil: // to the accumulators that there are registers for
 		return v.rq*v.rt*v.cq <= 8
 	case d.SwiftShader:
 		return v.rt == 4 || v.cq < 4
@@ -205,7 +205,7 @@ var (
 
 func (r *Request) costs() *costs {
 	switch {
-	case r.Device.SIMD != nil:
+	case runsSIMD && r.Device.SIMD != nil:
 		return &simdCosts
 	case r.Device.SwiftShader:
 		return &swiftShaderCosts

@@ -81,7 +81,7 @@ func (r *Request) Pick() (*Product, error) {
 	if runsNative && r.native() {
 		return r.planNative(), nil
 	}
-	if f := r.Device.SIMD; f != nil {
+	if f := r.Device.SIMD; runsSIMD && f != nil {
 		if p := f.product(r); p != nil {
 			return p, nil
 		}

@@ -38,7 +38,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 	parts = 1
 	size := laneSize
 	switch {
-	case d.SIMD != nil:
+	case runsSIMD && d.SIMD != nil:
 		parts, size = shaders.Ceil(vectors, chunkVectors), simdSize
 	case vectors > alone:
 		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
@@ -80,10 +80,11 @@ const (
 )
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
-// row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors.
+// row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors,
+// or neighbours side by side.
 func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
-	if d.SIMD != nil && vectors && !log {
+	if runsSIMD && d.SIMD != nil && vectors && !log {
 		return d.SIMD.softmax(rows, cols)
 	}
 	if d.Software && cols <= longestRow {

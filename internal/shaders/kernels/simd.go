@@ -21,8 +21,8 @@ var SIMD = &Family{planSIMD, planHeld}
 
 // member is what a form of a family knows of itself.
 type member struct {
-	part  func(*Kernel, fuse.Type) string // of the fused region
-	whole func(*Kernel) bool              // whether rows end with a vector; nil: its indices may be out of range
+	part  func(*Kernel, *fuse.Func) string // of the fused region
+	whole func(*Kernel) bool               // whether rows end with a vector; nil: its indices may be out of range
 }
 
 var (
@@ -61,12 +61,15 @@ func planSIMD(r *Request) *Product {
 	return planLine(r)
 }
 
-// planHeld plans the softmax of rows into a result of float32 that is stored in vectors.
+// planHeld plans the softmax of rows into a result of float32 that is stored in vectors, or neighbours side by side.
 func planHeld(rows, cols int) *Launch {
 	return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
 }
 
 // storedText reads a vector of the result.
-func storedText(*Kernel, fuse.Type) string {
+func storedText(_ *Kernel, f *fuse.Func) string {
+	if f.Store.Class == fuse.Beside {
+		return "fn stored(f: Fixed, i: u32, j: u32) -> V {\n  let o = f.o.x + i * f.o.y + j;\n  return V(s0_at(o), s0_at(o + 1u), s0_at(o + 2u), s0_at(o + 3u));\n}\n"
+	}
 	return "fn stored(f: Fixed, i: u32, j: u32) -> V { return s0_quad((f.o.x + i * f.o.y + j) >> 2u); }\n"
 }

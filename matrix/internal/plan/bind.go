@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -107,6 +108,9 @@ func (b *builder) storeClass() fuse.Class {
 	if !b.single && !l.ColMajor && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
 		return fuse.Vector
 	}
+	if gpu.RunsSIMD && b.p.Device.SIMD != nil && b.place(load{Operand: l}).Col == 1 {
+		return fuse.Beside
+	}
 	return fuse.Gather
 }
 
@@ -125,6 +129,9 @@ func (b *builder) loadClass(op load) fuse.Class {
 		return fuse.Vector
 	case vec && b.block && at.Row == 1 && at.Col%4 == 0 && at.Offset%4 == 0:
 		return fuse.Crossed
+	}
+	if gpu.RunsSIMD && b.p.Device.SIMD != nil && at.Col == 1 {
+		return fuse.Beside
 	}
 	return fuse.Gather
 }

@@ -201,7 +201,7 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 	if b.hazard() || b.unaligned() {
 		p.viaTemp(dst, n)
 	} else {
-		vectors := b.result.Type == fuse.F32 && b.storeClass() == fuse.Vector
+		vectors := b.result.Type == fuse.F32 && b.storeClass() != fuse.Gather
 		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, vectors, &p.Device.Device))
 	}
 }

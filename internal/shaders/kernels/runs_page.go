@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && sublet_page && !sublet_simd
+
+package kernels
+
+const runsSIMD = false
