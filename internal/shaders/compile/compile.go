@@ -14,6 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/lanes"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
 
@@ -27,7 +28,18 @@ type Options struct {
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
 	MaxPages uint32 // the maximum of the memory, which a shared one has
+	Lanes    Lanes
 }
+
+// Lanes says when four invocations run at a time: see package lanes.
+type Lanes uint8
+
+// Never, if the code is likely to take less time, or wherever it can be done.
+const (
+	LanesNever Lanes = iota
+	LanesFaster
+	LanesAlways
+)
 
 // Module is a kernel as a WebAssembly module. It imports the memory "env"."memory" and exports
 //
@@ -45,6 +57,7 @@ type Module struct {
 	Params   int       // the binding of the parameter block, -1 if there is none
 	Bindings []Binding // of storage, in order
 	Barriers bool
+	cost     float64
 }
 
 // Binding is a storage binding of a kernel.
@@ -65,6 +78,7 @@ const (
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
 	maxPromoted = 512     // of a variable in locals
+	worth       = 3.0     // how much more code four invocations at a time may take than one
 	maxBranches = 8192    // blocks, branches and loops: wazero takes time that grows with their square, some seconds for these
 )
 
@@ -83,7 +97,31 @@ func Compile(source, entry string, o Options) (*Module, error) {
 }
 
 // Generate translates a program.
-func Generate(p *ir.Program, o Options) (mod *Module, err error) {
+func Generate(p *ir.Program, o Options) (*Module, error) {
+	mod, err := generate(p, o)
+	if o.Lanes == LanesNever || err != nil {
+		return mod, err
+	}
+	if wide := widen(p); wide != nil {
+		if four, err := generate(wide, o); err == nil && (o.Lanes == LanesAlways || four.cost < worth*mod.cost) {
+			return four, nil
+		}
+	}
+	return mod, nil
+}
+
+// widen has four invocations run at a time, if that can be done.
+func widen(p *ir.Program) (wide *ir.Program) {
+	defer func() {
+		if recover() != nil { // a mistake of ours, and no need
+			wide = nil
+		}
+	}()
+	return lanes.Widen(p)
+}
+
+// generate translates a program as it is.
+func generate(p *ir.Program, o Options) (mod *Module, err error) {
 	m := &generator{
 		o: o, prog: p, layouts: map[*ir.Type][]cell{}, counts: map[*ir.Type]int{}, facts: map[*ir.Func]*facts{}, memory: map[*ir.Var]bool{},
 		numbers: map[*ir.Func]int{}, workgroup: map[*ir.Var]uint32{}, words: map[*ir.Var]int{}, budget: maxBudget,
