@@ -235,6 +235,11 @@ func (g *function) opTo(op wasm.Op, t wasm.ValType, args ...*node) *node {
 			return f
 		}
 	}
+	if t == wasm.V128 && g.gen.prog.Lanes {
+		if f := g.foldMask(n); f != nil {
+			return f
+		}
+	}
 	return g.make(n)
 }
 

@@ -185,8 +185,12 @@ func (f *function) arm(mask *ir.Var, list []ir.Stmt) {
 	}
 	f.arms++
 	f.mask = mask
-	body := f.collect(func() { f.list(list) })
-	f.emit(&ir.If{Cond: f.any(load(mask)), Then: body})
+	if f.p.light(list) {
+		f.list(list)
+	} else {
+		body := f.collect(func() { f.list(list) })
+		f.emit(&ir.If{Cond: f.any(load(mask)), Then: body})
+	}
 	f.arms--
 }
 

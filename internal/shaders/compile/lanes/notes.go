@@ -111,3 +111,49 @@ func (n *notes) lasts(list []ir.Stmt) {
 		}
 	}
 }
+
+// light reports whether code may as well be run if there is nobody to run it: that takes no longer than to ask.
+func (p *program) light(list []ir.Stmt) bool {
+	cost := 0
+	v := ir.Visitor{
+		Stmt: func(s ir.Stmt) {
+			switch s := s.(type) {
+			case *ir.Store:
+				if s.Ref.Var.Space != ir.Function {
+					cost = maxLight
+				}
+			case *ir.Loop, *ir.Switch, *ir.Eval, *ir.Barrier:
+				cost = maxLight
+			}
+			cost++
+		},
+		Expr: func(e ir.Expr) {
+			switch e := e.(type) {
+			case *ir.Call:
+				cost = maxLight
+			case *ir.Builtin:
+				if e.Fn >= ir.FnAtomicLoad || !byComponent(e.Fn) {
+					cost = maxLight
+				}
+				if b := e.Fn; b >= ir.FnAcos && b <= ir.FnAcosh || b >= ir.FnAsin && b <= ir.FnAtanh || b >= ir.FnCos && b <= ir.FnCosh {
+					cost = maxLight
+				}
+				switch e.Fn {
+				case ir.FnExp, ir.FnExp2, ir.FnLog, ir.FnLog2, ir.FnPow, ir.FnSin, ir.FnSinh, ir.FnTan, ir.FnTanh:
+					cost = maxLight
+				}
+			case *ir.Binary:
+				cost++
+			}
+		},
+		Ref: func(r *ir.Ref) {
+			if r.Var.Space != ir.Function && r.Var.Space != ir.Uniform || len(r.Path) > 1 {
+				cost = maxLight
+			}
+		},
+	}
+	v.List(list)
+	return cost < maxLight
+}
+
+const maxLight = 12
