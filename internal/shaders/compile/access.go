@@ -54,7 +54,10 @@ func (g *function) access(e *ir.Lanes) []*node {
 		if mask != nil {
 			inside = g.and(inside, g.opTo(wasm.I32x4AllTrue, wasm.I32, mask))
 		}
-		g.branch(inside, func() { g.assign(cell, g.together4(a, i, e.Stride, x)) }, each)
+		g.branch(inside, func() { g.assign(cell, g.together4(a, i, e.Stride, x)) }, func() {
+			g.region.rare = !inside.isInt()
+			each()
+		})
 	}
 	if x != nil {
 		g.epochs[p.va.class]++

@@ -78,7 +78,7 @@ const (
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
 	maxPromoted = 512     // of a variable in locals
-	worth       = 3.0     // how much more code four invocations at a time may take than one
+	worth       = 0.9     // how much of the instructions four invocations at a time may take, of what one after another does
 	maxBranches = 8192    // blocks, branches and loops: wazero takes time that grows with their square, some seconds for these
 )
 
@@ -143,6 +143,7 @@ func generate(p *ir.Program, o Options) (mod *Module, err error) {
 	run := m.run()
 	module := wasm.Module{Funcs: append(m.funcs, run)}
 	module.Memory = wasm.Memory{Module: "env", Name: "memory", Max: o.MaxPages, Shared: o.Shared}
+	mod.cost = m.costs[len(m.costs)-1]
 	mod.Wasm, mod.Scratch, mod.Bindings = module.Encode(), int(m.reserved), m.bindings
 	if len(mod.Wasm) > maxCode {
 		return nil, errTooLarge
@@ -159,6 +160,7 @@ type generator struct {
 	facts     map[*ir.Func]*facts
 	memory    map[*ir.Var]bool // variables that are in memory
 	funcs     []wasm.Func
+	costs     []float64 // of them and of run
 	numbers   map[*ir.Func]int
 	workgroup map[*ir.Var]uint32 // where in scratch memory they are
 	zeroed    int                // bytes of those

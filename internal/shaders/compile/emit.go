@@ -95,9 +95,15 @@ type emitter struct {
 	slots   map[uint32]uint32
 	frames  [2]uint32 // where they begin, and how long one is
 	turns   *turns
+	cost    float64 // instructions that are run, as far as one can tell
+	weight  float64 // how often the present code is
+	costs   []float64
 }
 
-func (e *emitter) op(o wasm.Op) { e.code = o.Append(e.code) }
+func (e *emitter) op(o wasm.Op) {
+	e.code = o.Append(e.code)
+	e.cost += e.weight
+}
 func (e *emitter) num(v uint32) { e.code = wasm.AppendU32(e.code, v) }
 
 func (e *emitter) local(o wasm.Op, n int) {
@@ -224,10 +230,15 @@ func (e *emitter) flush(class int) {
 }
 
 func (e *emitter) region(r *region) {
+	weight := e.weight
+	if r.rare {
+		e.weight = 0
+	}
 	for i := range r.items {
 		e.item(&r.items[i])
 	}
 	e.flush(-1)
+	e.weight = weight
 }
 
 func (e *emitter) item(i *item) {
@@ -316,6 +327,7 @@ func (e *emitter) call(i *item) {
 		e.push(n)
 	}
 	e.local(wasm.Call, int(i.offset))
+	e.cost += e.weight * e.costs[i.offset]
 	for _, v := range slices.Backward(i.results) {
 		e.result(v)
 	}
@@ -365,6 +377,9 @@ func (e *emitter) leave() {
 	e.labels = e.labels[:len(e.labels)-1]
 }
 
+// someTurns is how many turns a loop may take of which nothing is known.
+const someTurns = 16
+
 func (e *emitter) block(i *item) {
 	e.flush(-1)
 	if i.kind == itemBlock {
@@ -383,8 +398,14 @@ func (e *emitter) block(i *item) {
 	e.flush(-1)
 	e.enter(wasm.Loop, i.label)
 	e.loop = i.loop
+	weight := e.weight
+	if i.loop.turns > 0 {
+		e.weight *= float64(i.loop.turns)
+	} else {
+		e.weight *= someTurns
+	}
 	e.region(i.region)
-	e.loop = i.loop.parent
+	e.loop, e.weight = i.loop.parent, weight
 	e.leave()
 }
 

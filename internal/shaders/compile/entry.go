@@ -66,6 +66,7 @@ func (g *function) count(from, to *node, body func(number *node)) {
 	number := g.cur[counter]
 	if to.isInt() {
 		number.imm = to.imm // a bound
+		l.loop.turns = to.imm - from.imm
 	}
 	body(number)
 	g.dead = false
@@ -172,7 +173,10 @@ func (g *function) four(in *inputs, body func(local [3]*node)) {
 			g.quartet = q
 			all()
 			g.quartet = nil
-		}, all)
+		}, func() {
+			g.region.rare = true
+			all()
+		})
 	})
 }
 

@@ -63,10 +63,15 @@ fn bits(v: f32) -> u32 { if (v != v) { return 7u; } return bitcast<u32>(v); }
 	}
 	w.main = true
 	w.names = []local{{"n", "u32", true}, {"i", "u32", true}, {"l.y", "u32", true}, {"g.x", "u32", true}, {"pu", "u32", false}, {"pa", "array<f32, 4>", false}}
-	w.budget = 6 + w.IntN(20)
+	w.names = append(w.names, local{"ua", "u32", false}, local{"ub", "u32", false}, local{"uc", "u32", false}, local{"fa", "f32", false}, local{"va", "vec3<f32>", false})
+	w.budget = 10 + w.IntN(30)
 	w.b.WriteString("@compute @workgroup_size(" + size + ")\nfn main(@builtin(local_invocation_id) l: vec3<u32>, @builtin(workgroup_id) g: vec3<u32>, " +
-		"@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3<u32>) {\nlet n = g.x * " + strconv.Itoa(invoked) + "u + i;\nlet at = n * 8u;\n" + zeros + "r[at + 7u] = u32(x[0]);\n")
+		"@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3<u32>) {\nlet n = g.x * " + strconv.Itoa(invoked) + "u + i;\nlet at = n * 8u;\n" + zeros + "r[at + 7u] = u32(x[0]);\n" +
+		"var ua = i; var ub = z; var uc = z + 2u; var fa = zf; var va = vec3<f32>(zf);\n")
 	w.block("")
+	for _, l := range w.names[4:] {
+		w.digest(l)
+	}
 	w.b.WriteString("r[at] ^= pu + bits(pa[n & 3u]);\n}\n")
 	return w.b.String()
 }
@@ -80,7 +85,24 @@ func (w *writer) block(result string) {
 		w.stmt(result)
 	}
 	w.depth--
+	if w.main {
+		for _, l := range w.names[known:] {
+			w.digest(l)
+		}
+		if n := w.IntN(len(w.names)); n < known {
+			w.digest(w.names[n])
+		}
+	}
 	w.names = w.names[:known]
+}
+
+// digest has what is computed depend on a variable.
+func (w *writer) digest(l local) {
+	text := map[string]string{
+		"u32": "#", "i32": "u32(#)", "f32": "bits(#)", "bool": "u32(#)", "vec2<u32>": "(#.x ^ #.y)", "vec3<f32>": "(bits(#.x) ^ bits(#.z))",
+		"array<f32, 4>": "bits(#[pu & 3u])", "array<u32, 6>": "#[pu & 3u]", "S": "(#.c[1] ^ #.b.y)",
+	}[l.typ]
+	w.b.WriteString("pu = pu * 31u + " + strings.ReplaceAll(text, "#", l.name) + ";\n")
 }
 
 func (w *writer) name(typ string, fixed bool) string {
@@ -111,7 +133,7 @@ func (w *writer) stmt(result string) {
 		return
 	}
 	p := func(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
-	switch w.IntN(16) {
+	switch w.IntN(21) {
 	case 0, 1:
 		t := w.pick(types...)
 		e := w.expr(t, 3)
@@ -120,7 +142,7 @@ func (w *writer) stmt(result string) {
 		t := w.pick(types...)
 		e := w.expr(t, 3)
 		p("let %s = %s;", w.name(t, true), e)
-	case 3, 4, 5, 6:
+	case 3, 4, 5, 6, 16, 17:
 		w.assign()
 	case 7, 8:
 		p("if (%s) {", w.expr("bool", 3))
@@ -143,12 +165,14 @@ func (w *writer) stmt(result string) {
 			p("}")
 		}
 		p("}")
-	case 13:
+	case 13, 18, 19, 20:
 		switch k := w.IntN(4); {
 		case w.loops%100 > 0 && k == 0:
 			p("if (%s) { continue; }", w.expr("bool", 2))
 		case w.loops > 0 && k < 3:
 			p("if (%s) { break; }", w.expr("bool", 2))
+		case w.IntN(3) > 0:
+			w.assign()
 		case result != "":
 			p("if (%s) { return %s; }", w.expr("bool", 2), w.expr(result, 2))
 		case !w.main || !w.barriers:
@@ -177,18 +201,26 @@ func (w *writer) loop(result string) {
 		bound = "4u"
 	}
 	w.names = append(w.names, local{k, "u32", true})
+	body := func() {
+		w.block(result)
+		if jump := w.pick("continue", "break", "", "return"); jump != "" && result == "" && (jump != "return" || !w.barriers) {
+			p("if (%s) { %s; }", w.expr("bool", 2), jump)
+			w.assign()
+			w.assign()
+		}
+	}
 	switch w.IntN(3) {
 	case 0:
 		p("for (var %s = %s; %s < %s + 2u; %s++) {", k, w.pick("0u", "1u", "0u"), k, bound, k)
-		w.block(result)
+		body()
 		p("}")
 	case 1:
 		p("var %s = 0u; while (%s < %s) { %s += 1u;", k, k, bound, k)
-		w.block(result)
+		body()
 		p("}")
 	case 2:
 		p("var %s = 0u; loop {", k)
-		w.block(result)
+		body()
 		p("continuing { %s += 1u;", k)
 		w.budget++
 		w.assign()
@@ -207,11 +239,16 @@ func (w *writer) assign() {
 		p("r[at + %s] %s %s;", w.pick("1u", "2u", "3u", "("+w.expr("u32", 1)+" & 7u)"), w.pick("=", "+=", "^="), w.expr("u32", 2))
 		return
 	}
-	t := w.pick(types...)
-	v := w.find(t, true)
-	if v == "" {
+	to := w.names[w.IntN(len(w.names))]
+	for range 4 {
+		if to.fixed {
+			to = w.names[w.IntN(len(w.names))]
+		}
+	}
+	if to.fixed {
 		return
 	}
+	v, t := to.name, to.typ
 	switch {
 	case strings.HasPrefix(t, "vec3") && w.IntN(2) == 0:
 		p("%s%s = %s;", v, w.pick(".x", ".z", "[1]", "["+w.expr("u32", 1)+" % 3u]"), w.expr("f32", 2))
@@ -228,7 +265,7 @@ func (w *writer) assign() {
 // expr writes an expression of a type.
 func (w *writer) expr(t string, depth int) string {
 	e := func(t string) string { return w.expr(t, depth-1) }
-	if v := w.find(t, false); v != "" && w.IntN(3) == 0 {
+	if v := w.find(t, false); v != "" && w.IntN(2) == 0 {
 		return v
 	}
 	if depth <= 0 {
@@ -291,12 +328,24 @@ func (w *writer) word(depth int) string {
 func (w *writer) leaf(t string) string {
 	switch t {
 	case "u32":
+		if w.main && w.IntN(2) == 0 {
+			return w.pick("i", "n", "pu", "r[at]", w.find("u32", false))
+		}
 		return w.pick("z", "(1u + z)", "(7u - z)", "(31u ^ z)", "(0x80000001u + z)")
 	case "i32":
+		if w.main && w.IntN(2) == 0 {
+			return w.pick("i32(i)", "i32(n & 3u)")
+		}
 		return w.pick("zi", "(zi - 1)", "(5 + zi)", "(zi - 0x7fffffff - 1)")
 	case "f32":
+		if w.main && w.IntN(2) == 0 {
+			return w.pick("x[i]", "f32(n)", "x[n]")
+		}
 		return w.pick("zf", "(zf + 1.5)", "(zf - 2.25)", "(1e6 - zf)", "x[2]")
 	case "bool":
+		if w.main && w.IntN(2) == 0 {
+			return w.pick("(i > 2u)", "(n % 3u == pu % 3u)")
+		}
 		return w.pick("true", "false", "(arrayLength(&x) > 3u)")
 	case "vec2<u32>":
 		return "vec2<u32>(z, z + 9u)"

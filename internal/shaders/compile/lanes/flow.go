@@ -34,7 +34,7 @@ func (f *function) leaveEmpty() bool {
 	arms, jump := 0, f.collect(func() { f.giveBack() })
 	if n := len(f.scopes); n > 0 {
 		sc := f.scopes[n-1]
-		if sc.loop == nil || sc.continuing || f.leaves[sc.loop]&byContinue != 0 {
+		if sc.loop == nil || sc.continuing || sc.waiting {
 			return false
 		}
 		arms, jump = sc.arms, []ir.Stmt{&ir.Break{}}
@@ -108,10 +108,10 @@ func (f *function) all(v *ir.Var, made *variable) bool {
 		switch {
 		case s.loop == nil:
 		case i < made.scopes:
-			if d&byContinue != 0 && !s.continuing && f.notes.after[s.loop][v] {
+			if s.waiting && f.notes.after[s.loop][v] {
 				return false
 			}
-		case d&byContinue != 0 && !s.continuing, d&byBreak != 0 && f.notes.last[v] != s.loop:
+		case s.waiting, d&byBreak != 0 && f.notes.last[v] != s.loop:
 			return false
 		}
 	}
@@ -229,7 +229,7 @@ func (f *function) loop(s *ir.Loop) {
 		}
 	})
 	made.Continuing = f.collect(func() {
-		sc.continuing = true
+		sc.continuing, sc.waiting = true, false
 		if sc.rejoin != nil {
 			f.set(f.mask, f.wideOp(ir.Or, ir.Bool, load(f.mask), load(sc.rejoin)))
 		}
@@ -280,7 +280,7 @@ func (f *function) leave() bool {
 	switch {
 	case sc.loop == nil && sc.rejoin != nil:
 		f.join(sc.rejoin)
-	case f.arms == sc.arms && (sc.loop == nil || f.leaves[sc.loop]&byContinue == 0):
+	case f.arms == sc.arms && !sc.waiting:
 		f.emit(&ir.Break{})
 		return true
 	default:
@@ -301,6 +301,7 @@ func (f *function) proceed() bool {
 		return true
 	}
 	f.note(sc.loop, byContinue)
+	sc.waiting = true
 	for _, s := range f.scopes[i+1:] {
 		f.note(s.choice, through)
 	}
@@ -312,7 +313,7 @@ func (f *function) proceed() bool {
 func (f *function) giveUp(s *ir.Return) bool {
 	apart := f.arms > 0
 	for _, sc := range f.scopes {
-		apart = apart || f.leaves[sc.key()]&^byReturn != 0
+		apart = apart || sc.waiting || f.leaves[sc.key()]&byBreak != 0
 	}
 	if apart {
 		f.note(f.src, byReturn)

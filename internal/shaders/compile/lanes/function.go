@@ -66,6 +66,7 @@ type scope struct {
 	choice     *ir.Switch
 	arms       int
 	rejoin     *ir.Var // who goes on with the continuing part, or behind the switch
+	waiting    bool    // there may be some of those
 	continuing bool
 }
 
