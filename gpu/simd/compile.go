@@ -21,7 +21,11 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	m, err := compile.Generate(p, compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory})
+	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Threads: !goMemory, Wazero: !goMemory}
+	if !k.Bounded { // the library's own kernels compute four elements at a time as they are
+		o.Lanes = compile.LanesFaster
+	}
+	m, err := compile.Generate(p, o)
 	switch {
 	case errors.Is(err, fault.ErrLimit):
 		return nil, fail("NewKernel", fault.ErrLimit, err.Error())

@@ -94,9 +94,7 @@ func (g *function) together4(a array, i *node, stride uint32, x *node) *node {
 
 // apart accesses elements one by one. Indices are clamped.
 func (g *function) apart(a array, i, x, mask *node) *node {
-	if !g.gen.o.Exact {
-		i = g.op2(wasm.I32x4MinU, i, g.splat(a.last))
-	}
+	i = g.op2(wasm.I32x4MinU, i, g.splat(a.last))
 	if by := uint32(bits.TrailingZeros32(a.stride)); a.stride == 1<<by {
 		i = g.int(ir.ShiftLeft, i, g.ints(i, by))
 	} else {
