@@ -44,7 +44,7 @@ func (g *function) access(e *ir.Lanes) []*node {
 	}
 	cell := g.newCells(1)
 	g.cur[cell] = g.zero(wasm.V128)
-	each := func() { g.assign(cell, g.apart(a, g.spread(i, e.Stride), x, mask)) }
+	each := func() { g.assign(cell, g.clamped(a, g.spread(i, e.Stride), x, mask)) }
 	if span := 3 * e.Stride; i.typ == wasm.V128 || e.Stride > maxStride {
 		each()
 	} else {
@@ -54,7 +54,7 @@ func (g *function) access(e *ir.Lanes) []*node {
 		if mask != nil {
 			inside = g.and(inside, g.opTo(wasm.I32x4AllTrue, wasm.I32, mask))
 		}
-		g.branch(inside, func() { g.assign(cell, g.together4(a, i, e.Stride, x)) }, func() {
+		g.branch(inside, func() { g.assign(cell, g.inRange(a, i, e.Stride, x)) }, func() {
 			g.region.rare = !inside.isInt()
 			each()
 		})
@@ -78,32 +78,32 @@ func (g *function) spread(i *node, stride uint32) *node {
 	return g.op2(wasm.I32x4Add, g.splat(i), g.words([4]uint32{0, stride, 2 * stride, 3 * stride}))
 }
 
-// together4 accesses elements that are in range. It returns what is loaded, or was given.
-func (g *function) together4(a array, i *node, stride uint32, x *node) *node {
+// inRange accesses elements that are in range, and returns what is loaded or was given.
+func (g *function) inRange(a array, i *node, stride uint32, x *node) *node {
 	p := a.place
 	p.addr = g.add(p.addr, g.op2(wasm.I32Mul, i, g.i32(a.stride)))
 	if stride*a.stride == 4 {
-		return g.word4(p, wasm.V128, 0, x)
+		return g.word1(p, wasm.V128, 0, x)
 	}
-	return g.four4(x, func(l int, s *node) *node {
+	return g.eachLane(x, func(l int, s *node) *node {
 		p := p
 		p.offset += uint32(l) * stride * a.stride
-		return g.word4(p, valType(a.t), l, s)
+		return g.word1(p, valType(a.t), l, s)
 	})
 }
 
-// apart accesses elements one by one. Indices are clamped.
-func (g *function) apart(a array, i, x, mask *node) *node {
+// clamped accesses elements one by one, and clamps their numbers.
+func (g *function) clamped(a array, i, x, mask *node) *node {
 	i = g.op2(wasm.I32x4MinU, i, g.splat(a.last))
 	if by := uint32(bits.TrailingZeros32(a.stride)); a.stride == 1<<by {
 		i = g.int(ir.ShiftLeft, i, g.ints(i, by))
 	} else {
 		i = g.op2(wasm.I32x4Mul, i, g.ints(i, a.stride))
 	}
-	return g.four4(x, func(l int, s *node) (v *node) {
+	return g.eachLane(x, func(l int, s *node) (v *node) {
 		p := a.place
 		p.addr = g.add(p.addr, g.lane(i, l, ir.U32))
-		one := func() { v = g.word4(p, valType(a.t), l, s) }
+		one := func() { v = g.word1(p, valType(a.t), l, s) }
 		if mask == nil {
 			one()
 		} else {
@@ -113,8 +113,8 @@ func (g *function) apart(a array, i, x, mask *node) *node {
 	})
 }
 
-// four4 accesses the four one by one, the last first: wazero checks the bounds of the highest address alone.
-func (g *function) four4(x *node, each func(l int, x *node) *node) *node {
+// eachLane accesses the four one by one, the last first: wazero checks the bounds of the highest address alone.
+func (g *function) eachLane(x *node, each func(l int, x *node) *node) *node {
 	var list [4]source
 	for l := 3; l >= 0; l-- {
 		list[l] = source{each(l, x), -1}
@@ -125,8 +125,8 @@ func (g *function) four4(x *node, each func(l int, x *node) *node) *node {
 	return g.gather(list[:])
 }
 
-// word4 loads a scalar or a vector, or stores x or a lane of it.
-func (g *function) word4(p place, t wasm.ValType, l int, x *node) *node {
+// word1 loads a scalar or a vector, or stores x or a lane of it.
+func (g *function) word1(p place, t wasm.ValType, l int, x *node) *node {
 	op := loadOp(t)
 	if x == nil {
 		n := &node{op: op, typ: t, imm: p.offset, args: [3]*node{p.addr}, class: p.va.class, epoch: g.epochs[p.va.class]}

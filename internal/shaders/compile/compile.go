@@ -189,7 +189,11 @@ func (m *generator) spend(n int) {
 
 // branch counts a block, a branch or a loop.
 func (m *generator) branch() {
-	if m.branches++; m.branches > maxBranches {
+	most := maxBranches
+	if m.prog.Lanes { // which need not be
+		most /= 4
+	}
+	if m.branches++; m.branches > most {
 		panic(errTooLarge)
 	}
 }

@@ -116,7 +116,7 @@ func (w *writer) name(typ string, fixed bool) string {
 func (w *writer) find(typ string, write bool) string {
 	var list []string
 	for _, l := range w.names {
-		if l.typ == typ && !(write && l.fixed) {
+		if l.typ == typ && (!write || !l.fixed) {
 			list = append(list, l.name)
 		}
 	}
@@ -179,7 +179,7 @@ func (w *writer) stmt(result string) {
 			p("if (%s) { return; }", w.expr("bool", 2))
 		}
 	case 14:
-		if v := w.find("u32", true); v != "" && strings.HasPrefix(v, "v") && w.main {
+		if v := w.find("u32", true); (strings.HasPrefix(v, "v") || strings.HasPrefix(v, "u")) && w.main {
 			p("f2(&%s, %s);", v, w.expr("u32", 2))
 		}
 	case 15:

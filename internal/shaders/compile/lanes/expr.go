@@ -6,7 +6,7 @@ import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
 // expr translates an expression.
 func (f *function) expr(e ir.Expr) value {
-	f.p.spend(1)
+	f.p.spend()
 	switch e := e.(type) {
 	case *ir.Use:
 		return f.values[e.Value]
@@ -73,9 +73,9 @@ func (f *function) widen(p part, k ir.Kind) ir.Expr {
 	return f.temp(x)
 }
 
-// wideOp applies an operator to vectors.
-func (f *function) wideOp(op ir.Op, k ir.Kind, x, y ir.Expr) ir.Expr {
-	return f.temp(&ir.Binary{Op: op, X: x, Y: y, T: f.p.vector(k)})
+// logic applies an operator to vectors that makes a mask of them.
+func (f *function) logic(op ir.Op, x, y ir.Expr) ir.Expr {
+	return f.temp(&ir.Binary{Op: op, X: x, Y: y, T: f.p.vector(ir.Bool)})
 }
 
 // lane returns the value of one of the invocations.
@@ -196,7 +196,7 @@ func (f *function) part(x value, s ir.Step, t *ir.Type) value {
 	at, k := f.widen(i, s.Index.Type().Kind), s.Index.Type().Kind
 	list := kinds(t)
 	for e := x.t.Len - 2; e >= 0; e-- {
-		here := f.wideOp(ir.Eq, ir.Bool, at, f.widen(part{x: number(uint32(e))}, k))
+		here := f.logic(ir.Eq, at, f.widen(part{x: number(uint32(e))}, k))
 		for c := range v.parts {
 			v.parts[c] = f.wided(f.choose(f.widen(v.parts[c], list[c]), f.widen(x.parts[e*n+c], list[c]), here))
 		}

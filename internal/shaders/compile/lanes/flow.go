@@ -50,7 +50,7 @@ func (f *function) leaveEmpty() bool {
 
 // stmt translates a statement, and reports whether what follows is not reached.
 func (f *function) stmt(s ir.Stmt) bool {
-	f.p.spend(1)
+	f.p.spend()
 	switch s := s.(type) {
 	case *ir.Declare:
 		f.declaration(s)
@@ -138,7 +138,7 @@ func (f *function) kill() bool {
 // join adds those who run the present code to a set.
 func (f *function) join(set *ir.Var) {
 	if set != nil && f.mask != nil {
-		f.set(set, f.wideOp(ir.Or, ir.Bool, load(set), load(f.mask)))
+		f.set(set, f.logic(ir.Or, load(set), load(f.mask)))
 	}
 }
 
@@ -164,7 +164,7 @@ func (f *function) choice(s *ir.If) bool {
 	f.arm(otherwise, s.Else)
 	f.narrowed = false
 	if f.jumped {
-		f.restore(outer, f.wideOp(ir.Or, ir.Bool, load(then), load(otherwise)))
+		f.restore(outer, f.logic(ir.Or, load(then), load(otherwise)))
 	}
 	f.mask, f.jumped = outer, f.jumped || jumped
 	return false
@@ -175,7 +175,7 @@ func (f *function) also(c ir.Expr) ir.Expr {
 	if f.mask == nil {
 		return c
 	}
-	return f.wideOp(ir.And, ir.Bool, load(f.mask), c)
+	return f.logic(ir.And, load(f.mask), c)
 }
 
 // arm translates what those of a mask run.
@@ -207,7 +207,7 @@ func (f *function) loop(s *ir.Loop) {
 	outer, jumped, d := f.mask, f.jumped, f.leaves[s]
 	sc := &scope{loop: s, arms: f.arms}
 	if d != 0 {
-		f.start2()
+		f.branchOff()
 	}
 	if d&byContinue != 0 {
 		sc.rejoin = f.declare(f.truths(false))
@@ -223,7 +223,7 @@ func (f *function) loop(s *ir.Loop) {
 		if f.jumped && f.mask != nil {
 			left := load(f.mask)
 			if sc.rejoin != nil {
-				left = f.wideOp(ir.Or, ir.Bool, left, load(sc.rejoin))
+				left = f.logic(ir.Or, left, load(sc.rejoin))
 			}
 			f.emit(&ir.If{Cond: f.none(left), Then: []ir.Stmt{&ir.Break{}}})
 		}
@@ -231,7 +231,7 @@ func (f *function) loop(s *ir.Loop) {
 	made.Continuing = f.collect(func() {
 		sc.continuing, sc.waiting = true, false
 		if sc.rejoin != nil {
-			f.set(f.mask, f.wideOp(ir.Or, ir.Bool, load(f.mask), load(sc.rejoin)))
+			f.set(f.mask, f.logic(ir.Or, load(f.mask), load(sc.rejoin)))
 		}
 		f.list(s.Continuing)
 		if s.BreakIf != nil {
@@ -244,14 +244,14 @@ func (f *function) loop(s *ir.Loop) {
 	if f.leaves[s]&byReturn != 0 {
 		f.jumped = true
 		if outer != nil && f.gone != nil {
-			left := f.wideOp(ir.And, ir.Bool, load(outer), f.temp(&ir.Unary{Op: ir.Not, X: load(f.gone)}))
+			left := f.logic(ir.And, load(outer), f.temp(&ir.Unary{Op: ir.Not, X: load(f.gone)}))
 			f.restore(outer, left)
 		}
 	}
 }
 
-// start2 gives a loop a mask of its own.
-func (f *function) start2() {
+// branchOff gives a loop a mask of its own.
+func (f *function) branchOff() {
 	if f.mask == nil {
 		f.mask = f.declare(f.truths(true))
 	} else {
@@ -268,7 +268,7 @@ func (f *function) breakIf(s *ir.Loop) ir.Expr {
 	}
 	f.note(s, byBreak)
 	if f.mask != nil {
-		f.set(f.mask, f.wideOp(ir.And, ir.Bool, load(f.mask), f.temp(&ir.Unary{Op: ir.Not, X: c.x})))
+		f.set(f.mask, f.logic(ir.And, load(f.mask), f.temp(&ir.Unary{Op: ir.Not, X: c.x})))
 		return f.none(load(f.mask))
 	}
 	return nil
@@ -373,14 +373,14 @@ func (f *function) masked(s *ir.Switch, sc *scope, x ir.Expr) {
 	for i, c := range s.Cases {
 		hits[i] = f.truths(false)
 		for _, v := range c.Values {
-			hits[i] = f.wideOp(ir.Or, ir.Bool, hits[i], f.wideOp(ir.Eq, ir.Bool, x, f.widen(part{x: number(v)}, k)))
+			hits[i] = f.logic(ir.Or, hits[i], f.logic(ir.Eq, x, f.widen(part{x: number(v)}, k)))
 		}
-		other = f.wideOp(ir.Or, ir.Bool, other, hits[i])
+		other = f.logic(ir.Or, other, hits[i])
 	}
 	masks := make([]*ir.Var, len(s.Cases))
 	for i, c := range s.Cases {
 		if c.Default {
-			hits[i] = f.wideOp(ir.Or, ir.Bool, hits[i], f.temp(&ir.Unary{Op: ir.Not, X: other}))
+			hits[i] = f.logic(ir.Or, hits[i], f.temp(&ir.Unary{Op: ir.Not, X: other}))
 		}
 		masks[i] = f.declare(f.also(hits[i]))
 	}
@@ -392,7 +392,7 @@ func (f *function) masked(s *ir.Switch, sc *scope, x ir.Expr) {
 	if f.leaves[s]&through != 0 {
 		left := load(sc.rejoin)
 		for _, m := range masks {
-			left = f.wideOp(ir.Or, ir.Bool, left, load(m))
+			left = f.logic(ir.Or, left, load(m))
 		}
 		f.restore(outer, left)
 	}

@@ -4,6 +4,7 @@ package lanes
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 )
@@ -79,10 +80,12 @@ func (s *scope) key() any {
 
 // specialise returns a function for arguments of a form.
 func (p *program) specialise(src *ir.Func, args []value, masked bool) *function {
-	k := src.Name + strconv.FormatBool(masked)
+	var form strings.Builder
+	form.WriteString(src.Name + strconv.FormatBool(masked))
 	for _, a := range args {
-		k += a.like()
+		form.WriteString(a.like())
 	}
+	k := form.String()
 	if f := p.made[k]; f != nil {
 		return f
 	}
@@ -187,7 +190,7 @@ func (f *function) start() ir.Expr {
 	id := &ir.Value{Type: scalars.Vector(3, ir.U32)}
 	f.made.Params = append(f.made.Params, ir.Param{Value: id, Input: ir.LocalInvocationID})
 	x := part{x: scalarAt(&ir.Use{Value: id}, id.Type, 0), shape: shape{stride: 1}}
-	return f.wideOp(ir.Lt, ir.Bool, f.widen(x, ir.U32), f.widen(part{x: number(uint32(f.p.src.Size[0]))}, ir.U32))
+	return f.logic(ir.Lt, f.widen(x, ir.U32), f.widen(part{x: number(uint32(f.p.src.Size[0]))}, ir.U32))
 }
 
 func (p *program) typeOf(s shape, k ir.Kind) *ir.Type {
@@ -225,7 +228,7 @@ func (f *function) giveBack(x ...ir.Expr) {
 }
 
 func (f *function) emit(s ir.Stmt) {
-	f.p.spend(1)
+	f.p.spend()
 	*f.out = append(*f.out, s)
 }
 
@@ -268,7 +271,7 @@ func (f *function) temp(x ir.Expr) ir.Expr {
 	case *ir.Use, *ir.Const:
 		return x
 	}
-	f.p.spend(1)
+	f.p.spend()
 	v := &ir.Value{Type: x.Type(), Temp: !f.keep}
 	f.emit(&ir.Let{Value: v, X: x})
 	return &ir.Use{Value: v}

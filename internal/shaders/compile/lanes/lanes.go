@@ -69,8 +69,9 @@ type program struct {
 	budget  int
 }
 
-func (p *program) spend(n int) {
-	if p.budget -= n; p.budget < 0 {
+// spend ends the translation of a program that takes too long.
+func (p *program) spend() {
+	if p.budget--; p.budget < 0 {
 		panic(unfit{})
 	}
 }

@@ -32,7 +32,7 @@ func (p *program) note(f *ir.Func) {
 	}
 	v := ir.Visitor{
 		Stmt: func(s ir.Stmt) {
-			p.spend(1)
+			p.spend()
 			switch s := s.(type) {
 			case *ir.Store:
 				write(s.Ref)
@@ -41,7 +41,7 @@ func (p *program) note(f *ir.Func) {
 			}
 		},
 		Expr: func(e ir.Expr) {
-			p.spend(1)
+			p.spend()
 			switch e := e.(type) {
 			case *ir.Builtin:
 				if e.Fn >= ir.FnAtomicLoad {
