@@ -2,7 +2,8 @@
 
 // Package compile translates WGSL compute shaders to WebAssembly with vectors of 128 bits.
 //
-// Invocations run one after another: a dispatch is a loop over workgroups, a workgroup a loop over invocations. A function is first
+// Invocations run one after another, or four at a time: a dispatch is a loop over workgroups, a workgroup a loop over invocations. What
+// four at a time compute is a program of its own, which package lanes makes. A function is first
 // written as a graph of nodes in SSA form (node.go, flow.go), from which code is made (emit.go): operations that are equal are
 // computed once, what a loop does not change before it, and what nothing needs not at all. WebAssembly engines repeat some of that,
 // but not all of them do.
