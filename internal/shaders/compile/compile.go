@@ -2,11 +2,10 @@
 
 // Package compile translates WGSL compute shaders to WebAssembly with vectors of 128 bits.
 //
-// Invocations run one after another, or four at a time: a dispatch is a loop over workgroups, a workgroup a loop over invocations. What
-// four at a time compute is a program of its own, which package lanes makes. A function is first
-// written as a graph of nodes in SSA form (node.go, flow.go), from which code is made (emit.go): operations that are equal are
-// computed once, what a loop does not change before it, and what nothing needs not at all. WebAssembly engines repeat some of that,
-// but not all of them do.
+// Invocations run one after another, or four at a time, which is a program of its own that package lanes makes: a dispatch is a loop over
+// workgroups, a workgroup a loop over invocations. A function is first written as a graph of nodes in SSA form (node.go, flow.go), from
+// which code is made (emit.go): operations that are equal are computed once, what a loop does not change before it, and what nothing
+// needs not at all. WebAssembly engines repeat some of that, but not all of them do.
 package compile
 
 import (
@@ -15,7 +14,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
-	"github.com/sublet-gpu/sublet/internal/shaders/compile/lanes"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
 
@@ -109,16 +107,6 @@ func Generate(p *ir.Program, o Options) (*Module, error) {
 		}
 	}
 	return mod, nil
-}
-
-// widen has four invocations run at a time, if that can be done.
-func widen(p *ir.Program) (wide *ir.Program) {
-	defer func() {
-		if recover() != nil { // a mistake of ours, and no need
-			wide = nil
-		}
-	}()
-	return lanes.Widen(p)
 }
 
 // generate translates a program as it is.
