@@ -77,7 +77,7 @@ const (
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
 	maxPromoted = 512     // of a variable in locals
-	worth       = 0.9     // how much of the instructions four invocations at a time may take, of what one after another does
+	worth       = 0.83    // how much of the instructions four invocations at a time may take, of what one after another does
 	maxBranches = 8192    // blocks, branches and loops: wazero takes time that grows with their square, some seconds for these
 )
 

@@ -179,6 +179,7 @@ func (e *emitter) compute(n *node) {
 		e.code = append(e.code, n.lanes[:]...)
 	case wasm.F32x4ExtractLane, wasm.I32x4ExtractLane, wasm.F32x4ReplaceLane, wasm.I32x4ReplaceLane:
 		e.code = append(e.code, byte(n.imm))
+		e.cost += laneCost * e.weight
 	}
 }
 
@@ -377,8 +378,10 @@ func (e *emitter) leave() {
 	e.labels = e.labels[:len(e.labels)-1]
 }
 
-// someTurns is how many turns a loop may take of which nothing is known.
-const someTurns = 16
+const (
+	someTurns = 16 // of a loop of which nothing is known
+	laneCost  = 4  // of what takes vectors apart, beside what other instructions cost
+)
 
 func (e *emitter) block(i *item) {
 	e.flush(-1)
