@@ -185,7 +185,7 @@ func (e *emitter) compute(n *node) {
 
 func isLoad(o wasm.Op) bool {
 	switch o {
-	case wasm.I32Load, wasm.F32Load, wasm.V128Load, wasm.V128Load32Splat, wasm.V128Load64Zero, wasm.V128Load32Lane, wasm.AtomicLoad:
+	case wasm.I32Load, wasm.F32Load, wasm.V128Load, wasm.V128Load32Splat, wasm.V128Load32Zero, wasm.V128Load64Zero, wasm.V128Load32Lane, wasm.AtomicLoad:
 		return true
 	}
 	return false

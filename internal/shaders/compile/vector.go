@@ -23,7 +23,7 @@ func (g *function) splat(x *node) *node {
 			return g.shuffle(v, v, [4]uint8{uint8(x.imm), uint8(x.imm), uint8(x.imm), uint8(x.imm)})
 		}
 	case wasm.F32Load, wasm.I32Load:
-		if g.fresh(x) && !g.gen.o.Wazero {
+		if g.fresh(x) && (!g.gen.o.Wazero || g.gen.prog.Lanes) {
 			return g.loadSplat(x, x.typ, 0)
 		}
 	}
@@ -41,6 +41,11 @@ func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
 	n := &node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
 	if !g.gen.o.Wazero {
 		return g.intern(n, of.class != 0)
+	}
+	if g.gen.prog.Lanes { // wazero 1.12 makes a splat of what a register was before: one turn of a loop waits for another
+		n.op = wasm.V128Load32Zero
+		first := g.words([4]uint32{0x03020100, 0x03020100, 0x03020100, 0x03020100})
+		return g.make(&node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{g.intern(n, of.class != 0), first}})
 	}
 	// Wazero makes better code of two instructions, and checks only the first of several addresses if that is the highest one.
 	n.op, n.typ = loadOp(t), t
