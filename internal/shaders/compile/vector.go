@@ -184,8 +184,11 @@ func (g *function) replace(v *node, i int, s *node) *node {
 
 // perLane computes n lanes of a vector one by one. With fewer than four the others are those of the first.
 func (g *function) perLane(n int, f func(i int) *node) *node {
-	v := g.splat(f(0))
-	for i := 1; i < n; i++ {
+	v, first := g.words([4]uint32{}), 0
+	if !g.gen.prog.Lanes {
+		v, first = g.splat(f(0)), 1
+	}
+	for i := first; i < n; i++ {
 		v = g.replace(v, i, f(i))
 	}
 	return v
@@ -272,8 +275,10 @@ func (g *function) patch(parts []source) *node {
 	switch {
 	case constants > 0:
 		base = g.words(constant)
-	case first.lane < 0:
+	case first.lane < 0 && !g.gen.prog.Lanes:
 		base, done[0] = g.splat(first.from), true
+	case first.lane < 0:
+		base = g.words(constant)
 	default:
 		base = first.from
 	}
