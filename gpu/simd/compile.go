@@ -25,6 +25,9 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if sharedMemory() {
 		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
 	}
+	if !k.Bounded { // the library's own kernels compute four elements at a time as they are
+		o.Lanes = compile.LanesFaster
+	}
 	m, err := compile.Generate(p, o)
 	switch {
 	case errors.Is(err, fault.ErrLimit):

@@ -3,6 +3,8 @@
 package compile
 
 import (
+	"math/bits"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
@@ -157,6 +159,12 @@ func (g *function) shift(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 // divide divides integers. What would trap is divided by 1: x / 0 is x, and so is the smallest number by -1.
 func (g *function) divide(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 	if x.typ == wasm.V128 {
+		if c := y.word(0); k == ir.U32 && y.op == wasm.V128Const && isAll(y, c) && bits.OnesCount32(c) == 1 {
+			if op == ir.Mod {
+				return g.int(ir.And, x, g.ints(x, c-1))
+			}
+			return g.int(ir.ShiftRight, x, g.ints(x, uint32(bits.TrailingZeros32(c))))
+		}
 		return g.perLane(n, func(i int) *node { return g.divide(op, k, g.lane(x, i, k), g.lane(y, i, k), 1) })
 	}
 	o := wasm.I32DivU

@@ -229,24 +229,27 @@ func (e *elementwise) text() string {
 func TestElementwise(t *testing.T) {
 	for name, o := range each {
 		for _, e := range elementwises {
-			t.Run(name+"/"+e.name+" "+e.sig, func(t *testing.T) {
-				n := len(e.sig) - 1
-				args := make([][]byte, n)
-				for i := range args {
-					for k := range 24 {
-						if e.sig[i] == 'f' {
-							args[i] = append(args[i], floats(someFloats[(k*(2*i+1)+5*i)%24])...)
-						} else {
-							args[i] = append(args[i], words(someWords[(k*(2*i+1)+5*i)%24])...)
-						}
-					}
-				}
-				r := make([]byte, 4*24*4)
-				run(t, o, e.text(), nil, append(args, r)...)
-				e.check(t, args, r)
-			})
+			t.Run(name+"/"+e.name+" "+e.sig, func(t *testing.T) { e.run(t, o) })
 		}
 	}
+}
+
+func (e *elementwise) run(t *testing.T, o compile.Options) {
+	t.Helper()
+	n := len(e.sig) - 1
+	args := make([][]byte, n)
+	for i := range args {
+		for k := range 24 {
+			if e.sig[i] == 'f' {
+				args[i] = append(args[i], floats(someFloats[(k*(2*i+1)+5*i)%24])...)
+			} else {
+				args[i] = append(args[i], words(someWords[(k*(2*i+1)+5*i)%24])...)
+			}
+		}
+	}
+	r := make([]byte, 4*24*4)
+	run(t, o, e.text(), nil, append(args, r)...)
+	e.check(t, args, r)
 }
 
 func (e *elementwise) check(t *testing.T, args [][]byte, r []byte) {

@@ -2,10 +2,10 @@
 
 // Package compile translates WGSL compute shaders to WebAssembly with vectors of 128 bits.
 //
-// Invocations run one after another: a dispatch is a loop over workgroups, a workgroup a loop over invocations. A function is first
-// written as a graph of nodes in SSA form (node.go, flow.go), from which code is made (emit.go): operations that are equal are
-// computed once, what a loop does not change before it, and what nothing needs not at all. WebAssembly engines repeat some of that,
-// but not all of them do.
+// Invocations run one after another, or four at a time, which is a program of its own that package lanes makes: a dispatch is a loop over
+// workgroups, a workgroup a loop over invocations. A function is first written as a graph of nodes in SSA form (node.go, flow.go), from
+// which code is made (emit.go): operations that are equal are computed once, what a loop does not change before it, and what nothing
+// needs not at all. WebAssembly engines repeat some of that, but not all of them do.
 package compile
 
 import (
@@ -27,7 +27,18 @@ type Options struct {
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
 	MaxPages uint32 // the maximum of the memory, which a shared one has
+	Lanes    Lanes
 }
+
+// Lanes says when four invocations run at a time: see package lanes.
+type Lanes uint8
+
+// Never, if the code is likely to take less time, or wherever it can be done.
+const (
+	LanesNever Lanes = iota
+	LanesFaster
+	LanesAlways
+)
 
 // Module is a kernel as a WebAssembly module. It imports the memory "env"."memory" and exports
 //
@@ -45,6 +56,7 @@ type Module struct {
 	Params   int       // the binding of the parameter block, -1 if there is none
 	Bindings []Binding // of storage, in order
 	Barriers bool
+	cost     float64
 }
 
 // Binding is a storage binding of a kernel.
@@ -65,6 +77,7 @@ const (
 	maxInline   = 400     // those of a function that is inlined wherever it is called
 	maxCells    = 4096    // of a value
 	maxPromoted = 512     // of a variable in locals
+	worth       = 0.83    // how much of the instructions four invocations at a time may take, of what one after another does
 	maxBranches = 8192    // blocks, branches and loops: wazero takes time that grows with their square, some seconds for these
 )
 
@@ -83,7 +96,21 @@ func Compile(source, entry string, o Options) (*Module, error) {
 }
 
 // Generate translates a program.
-func Generate(p *ir.Program, o Options) (mod *Module, err error) {
+func Generate(p *ir.Program, o Options) (*Module, error) {
+	mod, err := generate(p, o)
+	if o.Lanes == LanesNever || o.Exact || err != nil { // who does not run may have indices out of range
+		return mod, err
+	}
+	if wide := widen(p); wide != nil {
+		if four, err := generate(wide, o); err == nil && (o.Lanes == LanesAlways || four.cost < worth*mod.cost) {
+			return four, nil
+		}
+	}
+	return mod, nil
+}
+
+// generate translates a program as it is.
+func generate(p *ir.Program, o Options) (mod *Module, err error) {
 	m := &generator{
 		o: o, prog: p, layouts: map[*ir.Type][]cell{}, counts: map[*ir.Type]int{}, facts: map[*ir.Func]*facts{}, memory: map[*ir.Var]bool{},
 		numbers: map[*ir.Func]int{}, workgroup: map[*ir.Var]uint32{}, words: map[*ir.Var]int{}, budget: maxBudget,
@@ -105,6 +132,7 @@ func Generate(p *ir.Program, o Options) (mod *Module, err error) {
 	run := m.run()
 	module := wasm.Module{Funcs: append(m.funcs, run)}
 	module.Memory = wasm.Memory{Module: "env", Name: "memory", Max: o.MaxPages, Shared: o.Shared}
+	mod.cost = m.costs[len(m.costs)-1]
 	mod.Wasm, mod.Scratch, mod.Bindings = module.Encode(), int(m.reserved), m.bindings
 	if len(mod.Wasm) > maxCode {
 		return nil, errTooLarge
@@ -121,6 +149,7 @@ type generator struct {
 	facts     map[*ir.Func]*facts
 	memory    map[*ir.Var]bool // variables that are in memory
 	funcs     []wasm.Func
+	costs     []float64 // of them and of run
 	numbers   map[*ir.Func]int
 	workgroup map[*ir.Var]uint32 // where in scratch memory they are
 	zeroed    int                // bytes of those
@@ -149,7 +178,11 @@ func (m *generator) spend(n int) {
 
 // branch counts a block, a branch or a loop.
 func (m *generator) branch() {
-	if m.branches++; m.branches > maxBranches {
+	most := maxBranches
+	if m.prog.Lanes { // which need not be
+		most /= 4
+	}
+	if m.branches++; m.branches > most {
 		panic(errTooLarge)
 	}
 }

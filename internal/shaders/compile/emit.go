@@ -97,9 +97,15 @@ type emitter struct {
 	slots   map[uint32]uint32
 	frames  [2]uint32 // where they begin, and how long one is
 	turns   *turns
+	cost    float64 // instructions that are run, as far as one can tell
+	weight  float64 // how often the present code is
+	costs   []float64
 }
 
-func (e *emitter) op(o wasm.Op) { e.code = o.Append(e.code) }
+func (e *emitter) op(o wasm.Op) {
+	e.code = o.Append(e.code)
+	e.cost += e.weight
+}
 func (e *emitter) num(v uint32) { e.code = wasm.AppendU32(e.code, v) }
 
 func (e *emitter) local(o wasm.Op, n int) {
@@ -175,12 +181,13 @@ func (e *emitter) compute(n *node) {
 		e.code = append(e.code, n.lanes[:]...)
 	case wasm.F32x4ExtractLane, wasm.I32x4ExtractLane, wasm.F32x4ReplaceLane, wasm.I32x4ReplaceLane:
 		e.code = append(e.code, byte(n.imm))
+		e.cost += laneCost * e.weight
 	}
 }
 
 func isLoad(o wasm.Op) bool {
 	switch o {
-	case wasm.I32Load, wasm.F32Load, wasm.V128Load, wasm.V128Load32Splat, wasm.V128Load64Zero, wasm.V128Load32Lane, wasm.AtomicLoad:
+	case wasm.I32Load, wasm.F32Load, wasm.V128Load, wasm.V128Load32Splat, wasm.V128Load32Zero, wasm.V128Load64Zero, wasm.V128Load32Lane, wasm.AtomicLoad:
 		return true
 	}
 	return false
@@ -232,10 +239,15 @@ func (e *emitter) flush(class int) {
 }
 
 func (e *emitter) region(r *region) {
+	weight := e.weight
+	if r.rare {
+		e.weight = 0
+	}
 	for i := range r.items {
 		e.item(&r.items[i])
 	}
 	e.flush(-1)
+	e.weight = weight
 }
 
 func (e *emitter) item(i *item) {
@@ -324,6 +336,7 @@ func (e *emitter) call(i *item) {
 		e.push(n)
 	}
 	e.local(wasm.Call, int(i.offset))
+	e.cost += e.weight * e.costs[i.offset]
 	for _, v := range slices.Backward(i.results) {
 		e.result(v)
 	}
@@ -373,6 +386,11 @@ func (e *emitter) leave() {
 	e.labels = e.labels[:len(e.labels)-1]
 }
 
+const (
+	someTurns = 16 // of a loop of which nothing is known
+	laneCost  = 4  // of what takes vectors apart, beside what other instructions cost
+)
+
 func (e *emitter) block(i *item) {
 	e.flush(-1)
 	if i.kind == itemBlock {
@@ -391,8 +409,14 @@ func (e *emitter) block(i *item) {
 	e.flush(-1)
 	e.enter(wasm.Loop, i.label)
 	e.loop = i.loop
+	weight := e.weight
+	if i.loop.turns > 0 {
+		e.weight *= float64(i.loop.turns)
+	} else {
+		e.weight *= someTurns
+	}
 	e.region(i.region)
-	e.loop = i.loop.parent
+	e.loop, e.weight = i.loop.parent, weight
 	e.leave()
 }
 

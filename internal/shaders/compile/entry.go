@@ -66,6 +66,7 @@ func (g *function) count(from, to *node, body func(number *node)) {
 	number := g.cur[counter]
 	if to.isInt() {
 		number.imm = to.imm // a bound
+		l.loop.turns = to.imm - from.imm
 	}
 	body(number)
 	g.dead = false
@@ -112,7 +113,7 @@ func (g *function) workgroup(number *node) {
 	if g.gen.small() {
 		g.four(in, run)
 	} else {
-		g.invocations(1, run)
+		g.invocations(g.gen.step(), run)
 	}
 }
 
@@ -126,7 +127,7 @@ func (g *function) invocations(step int, body func(local [3]*node)) {
 	size := g.gen.prog.Size
 	g.count(g.i32(0), g.i32(uint32(size[2])), func(z *node) {
 		g.count(g.i32(0), g.i32(uint32(size[1])), func(y *node) {
-			g.count(g.i32(0), g.i32(uint32(size[0]/step)), func(x *node) {
+			g.count(g.i32(0), g.i32(uint32((size[0]+step-1)/step)), func(x *node) {
 				body([3]*node{g.op2(wasm.I32Mul, x, g.i32(uint32(step))), y, z})
 			})
 		})
@@ -143,7 +144,7 @@ const (
 // small reports whether the entry point is such a function.
 func (m *generator) small() bool {
 	f := m.facts[m.prog.Entry]
-	return !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
+	return !m.prog.Lanes && !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
 }
 
 // copies is how many invocations of a small entry point the code has.
@@ -185,7 +186,10 @@ func (g *function) four(in *inputs, body func(local [3]*node)) {
 			g.quartet = q
 			all()
 			g.quartet = nil
-		}, all)
+		}, func() {
+			g.region.rare = true
+			all()
+		})
 	})
 }
 
@@ -259,6 +263,23 @@ func (g *function) number(in *inputs) *node {
 	size := g.gen.prog.Size
 	row := g.add(in.local[1], g.op2(wasm.I32Mul, in.local[2], g.i32(uint32(size[1]))))
 	return g.add(in.local[0], g.op2(wasm.I32Mul, row, g.i32(uint32(size[0]))))
+}
+
+// step is how many invocations are run at a time, across how often that is along x.
+func (m *generator) step() int {
+	if m.prog.Lanes {
+		return 4
+	}
+	return 1
+}
+
+func (m *generator) across() int { return (m.prog.Size[0] + m.step() - 1) / m.step() }
+
+// frameNumber is the place of an invocation among those that have a frame.
+func (g *function) frameNumber(in *inputs) *node {
+	row := g.add(in.local[1], g.op2(wasm.I32Mul, in.local[2], g.i32(uint32(g.gen.prog.Size[1]))))
+	x := g.divide(ir.Div, ir.U32, in.local[0], g.i32(uint32(g.gen.step())), 1)
+	return g.add(x, g.op2(wasm.I32Mul, row, g.i32(uint32(g.gen.across()))))
 }
 
 // give gives the entry point its parameters.

@@ -40,6 +40,8 @@ func (g *function) expr(e ir.Expr) []*node {
 		return g.call(e)
 	case *ir.Builtin:
 		return g.builtin(e)
+	case *ir.Lanes:
+		return g.access(e)
 	}
 	panic(errInternal)
 }

@@ -15,104 +15,10 @@ type facts struct {
 	stores  map[*ir.Var]bool // variables of the module, and parameters, that it or a function that it calls writes
 }
 
-// visitor looks at the parts of a function. Each of its functions may be nil.
-type visitor struct {
-	stmt func(ir.Stmt)
-	expr func(ir.Expr)
-	ref  func(*ir.Ref)
-}
-
-func (v *visitor) list(list []ir.Stmt) {
-	for _, s := range list {
-		if v.stmt != nil {
-			v.stmt(s)
-		}
-		switch s := s.(type) {
-		case *ir.Declare:
-			v.see(s.Init)
-		case *ir.Let:
-			v.see(s.X)
-		case *ir.Store:
-			v.seeRef(s.Ref)
-			v.see(s.X)
-		case *ir.Eval:
-			v.see(s.X)
-		case *ir.If:
-			v.see(s.Cond)
-			v.list(s.Then)
-			v.list(s.Else)
-		case *ir.Loop:
-			v.list(s.Body)
-			v.list(s.Continuing)
-			v.see(s.BreakIf)
-		case *ir.Switch:
-			v.see(s.X)
-			for _, c := range s.Cases {
-				v.list(c.Body)
-			}
-		case *ir.Block:
-			v.list(s.Body)
-		case *ir.Return:
-			v.see(s.X)
-		}
-	}
-}
-
-func (v *visitor) seeRef(r *ir.Ref) {
-	if r == nil {
-		return
-	}
-	if v.ref != nil {
-		v.ref(r)
-	}
-	for _, s := range r.Path {
-		v.see(s.Index)
-	}
-}
-
-func (v *visitor) see(e ir.Expr) {
-	if e == nil {
-		return
-	}
-	if v.expr != nil {
-		v.expr(e)
-	}
-	var args []ir.Expr
-	switch e := e.(type) {
-	case *ir.Load:
-		v.seeRef(e.Ref)
-	case *ir.Part:
-		args = []ir.Expr{e.X, e.Step.Index}
-	case *ir.Swizzle:
-		args = []ir.Expr{e.X}
-	case *ir.Unary:
-		args = []ir.Expr{e.X}
-	case *ir.Binary:
-		args = []ir.Expr{e.X, e.Y}
-	case *ir.Construct:
-		args = e.Args
-	case *ir.Convert:
-		args = []ir.Expr{e.X}
-	case *ir.Bitcast:
-		args = []ir.Expr{e.X}
-	case *ir.Call:
-		args = e.Args
-		for _, r := range e.Refs {
-			v.seeRef(r)
-		}
-	case *ir.Builtin:
-		args = e.Args
-		v.seeRef(e.Ref)
-	}
-	for _, a := range args {
-		v.see(a)
-	}
-}
-
 // plain reports whether an expression does nothing but compute from values in locals.
 func (m *generator) plain(e ir.Expr) bool {
 	plain := true
-	v := visitor{expr: func(e ir.Expr) {
+	v := ir.Visitor{Expr: func(e ir.Expr) {
 		switch e := e.(type) {
 		case *ir.Call:
 			plain = false
@@ -122,7 +28,7 @@ func (m *generator) plain(e ir.Expr) bool {
 			plain = plain && (e.Ref.Var.Space == ir.Function || e.Ref.Var.Space == ir.Uniform && len(e.Ref.Path) < 3)
 		}
 	}}
-	v.see(e)
+	v.See(e)
 	return plain
 }
 
@@ -138,8 +44,8 @@ func (m *generator) analyse(funcs []*ir.Func) error {
 		fact := &facts{stores: map[*ir.Var]bool{}}
 		m.facts[f] = fact
 		var failed error
-		v := visitor{
-			stmt: func(s ir.Stmt) {
+		v := ir.Visitor{
+			Stmt: func(s ir.Stmt) {
 				fact.size++
 				switch s := s.(type) {
 				case *ir.Loop:
@@ -152,9 +58,11 @@ func (m *generator) analyse(funcs []*ir.Func) error {
 					}
 				}
 			},
-			expr: func(e ir.Expr) {
+			Expr: func(e ir.Expr) {
 				fact.size++
 				switch e := e.(type) {
+				case *ir.Lanes:
+					fact.stores[e.Ref.Var] = fact.stores[e.Ref.Var] || e.X != nil
 				case *ir.Call:
 					m.callFacts(fact, e.Func, e.Refs)
 				case *ir.Builtin:
@@ -169,14 +77,14 @@ func (m *generator) analyse(funcs []*ir.Func) error {
 					}
 				}
 			},
-			ref: func(r *ir.Ref) {
+			Ref: func(r *ir.Ref) {
 				fact.private = fact.private || r.Var.Space == ir.Private
 				if moving(r) {
 					m.memory[r.Var] = true
 				}
 			},
 		}
-		v.list(f.Body)
+		v.List(f.Body)
 		if failed != nil {
 			return failed
 		}

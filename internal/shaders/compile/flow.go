@@ -173,7 +173,7 @@ func (g *function) join(edges []*edge) {
 	slices.Sort(cells)
 	for _, c := range slices.Compact(cells) {
 		base := g.cur[c]
-		if base == nil && len(edges) > 1 {
+		if base == nil && slices.ContainsFunc(edges, func(e *edge) bool { return e.values[c] == nil }) {
 			continue // a variable of the block
 		}
 		value := func(e *edge) *node {

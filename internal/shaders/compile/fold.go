@@ -48,6 +48,29 @@ func (g *function) fold(n *node) *node {
 	return nil
 }
 
+// foldMask simplifies operations on masks that hold for all or for none.
+func (g *function) foldMask(n *node) *node {
+	for i, c := range n.args[:2] {
+		if c == nil || c.op != wasm.V128Const || !cheap(c.lanes) || c.lanes[0] != 0 && c.lanes[0] != 0xff {
+			continue
+		}
+		other := n.args[1-i]
+		switch all := c.lanes[0] != 0; {
+		case n.op == wasm.V128And && all, n.op == wasm.V128Or && !all:
+			return other
+		case n.op == wasm.V128And, n.op == wasm.V128Or:
+			return c
+		case n.op == wasm.V128Not && all:
+			return g.words([4]uint32{})
+		case n.op == wasm.V128Not:
+			return g.words([4]uint32{math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32})
+		case n.op == wasm.V128AndNot && i == 1 && !all:
+			return other
+		}
+	}
+	return nil
+}
+
 func (g *function) foldOne(n, x *node) *node {
 	switch {
 	case n.op == wasm.I32Eqz && x.isInt():

@@ -210,6 +210,7 @@ func (m *generator) write(g *function, guard *turns) wasm.Func {
 	mk.run()
 	e := emitter{
 		params: len(g.params), free: map[wasm.ValType][]int{}, pending: map[int][]*node{}, slots: map[uint32]uint32{}, turns: guard,
+		weight: 1, costs: m.costs,
 	}
 	if g.shared != nil {
 		e.frames = g.shared.layout(m, e.slots, mk.read)
@@ -221,6 +222,7 @@ func (m *generator) write(g *function, guard *turns) wasm.Func {
 	if len(e.code) > maxCode {
 		panic(errTooLarge)
 	}
+	m.costs = append(m.costs, e.cost) // of the function that is the next one, or run
 	return wasm.Func{Locals: e.locals, Code: e.code}
 }
 

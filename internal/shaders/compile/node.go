@@ -63,6 +63,7 @@ type loop struct {
 	outer  *region
 	pre    []*node
 	closed bool
+	turns  uint32 // 0 if they are not known
 }
 
 // region is a sequence of code with one entry: the arm of an if, a block or the body of a loop.
@@ -70,6 +71,7 @@ type region struct {
 	items  []item
 	parent *region
 	closed bool
+	rare   bool // it is hardly ever run
 }
 
 func (r *region) open() bool {
@@ -232,6 +234,11 @@ func (g *function) opTo(op wasm.Op, t wasm.ValType, args ...*node) *node {
 	copy(n.args[:], args)
 	if t != wasm.V128 && args[0].typ == wasm.I32 {
 		if f := g.fold(n); f != nil {
+			return f
+		}
+	}
+	if t == wasm.V128 && g.gen.prog.Lanes {
+		if f := g.foldMask(n); f != nil {
 			return f
 		}
 	}

@@ -175,14 +175,14 @@ func (g *function) assigned(loop *ir.Loop) []int {
 
 // writes calls touch for what statements write.
 func (m *generator) writes(list []ir.Stmt, touch func(*ir.Ref)) {
-	v := visitor{
-		stmt: func(s ir.Stmt) {
+	v := ir.Visitor{
+		Stmt: func(s ir.Stmt) {
 			m.spend(1)
 			if s, ok := s.(*ir.Store); ok {
 				touch(s.Ref)
 			}
 		},
-		expr: func(e ir.Expr) {
+		Expr: func(e ir.Expr) {
 			m.spend(1)
 			switch e := e.(type) {
 			case *ir.Call:
@@ -197,6 +197,10 @@ func (m *generator) writes(list []ir.Stmt, touch func(*ir.Ref)) {
 						touch(&ir.Ref{Var: v, T: v.Type})
 					}
 				}
+			case *ir.Lanes:
+				if e.X != nil {
+					touch(e.Ref)
+				}
 			case *ir.Builtin:
 				if stores(e.Fn) {
 					touch(e.Ref)
@@ -204,7 +208,7 @@ func (m *generator) writes(list []ir.Stmt, touch func(*ir.Ref)) {
 			}
 		},
 	}
-	v.list(list)
+	v.List(list)
 }
 
 // whole writes a loop. Where the condition stands first, it is asked before the loop and at the end of each turn.
@@ -273,12 +277,12 @@ func (m *generator) topTest(s *ir.Loop) (cond ir.Expr, is bool) {
 		return ok
 	}
 	calls := false
-	v := visitor{expr: func(e ir.Expr) {
+	v := ir.Visitor{Expr: func(e ir.Expr) {
 		_, call := e.(*ir.Call)
 		b, builtin := e.(*ir.Builtin)
 		calls = calls || call || builtin && stores(b.Fn)
 	}}
-	v.see(i.Cond)
+	v.See(i.Cond)
 	switch {
 	case calls:
 		return nil, false

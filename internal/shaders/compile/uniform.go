@@ -42,7 +42,7 @@ func (s *group) layout(m *generator, places map[uint32]uint32, read map[uint32]b
 		}
 	}
 	n := m.prog.Size
-	return [2]uint32{m.reserve(int(size) * n[0] * n[1] * n[2]), size}
+	return [2]uint32{m.reserve(int(size) * m.across() * n[1] * n[2]), size}
 }
 
 // together writes a workgroup whose invocations wait for each other.
@@ -140,11 +140,11 @@ func (g *function) flush() {
 	}
 	g.epochs[neverWritten] = 0
 	effort := g.gen.effort
-	g.invocations(1, func(local [3]*node) {
+	g.invocations(g.gen.step(), func(local [3]*node) {
 		mark, outer := len(g.log), g.mark
 		g.mark = mark
 		s.in.local = local
-		s.frame = g.frameOf(g.number(s.in))
+		s.frame = g.frameOf(g.frameNumber(s.in))
 		g.give(s.in)
 		for _, va := range s.memory {
 			va.addr = s.frame
@@ -175,7 +175,7 @@ func (g *function) flush() {
 		g.mark = outer
 	})
 	size := g.gen.prog.Size
-	g.gen.effort += (g.gen.effort - effort) * int64(size[0]*size[1]*size[2]-1) // all invocations do it
+	g.gen.effort += (g.gen.effort - effort) * int64(g.gen.across()*size[1]*size[2]-1) // all invocations do it
 	s.regions++
 	g.to = to
 }
@@ -195,9 +195,12 @@ func (g *function) uniform(list []ir.Stmt, after bool) {
 		case *ir.Declare:
 			g.keepVar(s)
 		case *ir.Let:
-			if call := barrierCall(s.X); call != nil {
+			switch call := barrierCall(s.X); {
+			case call != nil:
 				g.uniformCall(call, s.Value)
-			} else {
+			case s.Value.Temp:
+				g.later(func() { g.stmt(s, false) })
+			default:
 				g.keepValue(s.Value, s.X)
 			}
 		case *ir.Return:
@@ -328,14 +331,14 @@ func barrierCall(x ir.Expr) *ir.Call {
 // hasBarrier reports whether there is a barrier in a statement.
 func hasBarrier(s ir.Stmt) bool {
 	found := false
-	v := visitor{
-		stmt: func(s ir.Stmt) {
+	v := ir.Visitor{
+		Stmt: func(s ir.Stmt) {
 			_, barrier := s.(*ir.Barrier)
 			found = found || barrier
 		},
-		expr: func(e ir.Expr) { found = found || barrierCall(e) != nil },
+		Expr: func(e ir.Expr) { found = found || barrierCall(e) != nil },
 	}
-	v.list([]ir.Stmt{s})
+	v.List([]ir.Stmt{s})
 	return found
 }
 
@@ -365,11 +368,11 @@ func leavesAny(list []ir.Stmt, follow bool) bool {
 
 func returns(s ir.Stmt) bool {
 	found := false
-	v := visitor{stmt: func(s ir.Stmt) {
+	v := ir.Visitor{Stmt: func(s ir.Stmt) {
 		_, ok := s.(*ir.Return)
 		found = found || ok
 	}}
-	v.list([]ir.Stmt{s})
+	v.List([]ir.Stmt{s})
 	return found
 }
 

@@ -23,7 +23,7 @@ func (g *function) splat(x *node) *node {
 			return g.shuffle(v, v, [4]uint8{uint8(x.imm), uint8(x.imm), uint8(x.imm), uint8(x.imm)})
 		}
 	case wasm.F32Load, wasm.I32Load:
-		if g.fresh(x) && !g.gen.o.Wazero {
+		if g.fresh(x) && (!g.gen.o.Wazero || g.gen.prog.Lanes) {
 			return g.loadSplat(x, x.typ, 0)
 		}
 	}
@@ -41,6 +41,11 @@ func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
 	n := &node{op: wasm.V128Load32Splat, typ: wasm.V128, args: of.args, imm: of.imm + 4*lane, class: of.class, epoch: of.epoch}
 	if !g.gen.o.Wazero {
 		return g.intern(n, of.class != 0)
+	}
+	if g.gen.prog.Lanes { // wazero 1.12 makes a splat of what a register was before: one turn of a loop waits for another
+		n.op = wasm.V128Load32Zero
+		first := g.words([4]uint32{0x03020100, 0x03020100, 0x03020100, 0x03020100})
+		return g.make(&node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{g.intern(n, of.class != 0), first}})
 	}
 	// Wazero makes better code of two instructions, and checks only the first of several addresses if that is the highest one.
 	n.op, n.typ = loadOp(t), t
@@ -179,8 +184,11 @@ func (g *function) replace(v *node, i int, s *node) *node {
 
 // perLane computes n lanes of a vector one by one. With fewer than four the others are those of the first.
 func (g *function) perLane(n int, f func(i int) *node) *node {
-	v := g.splat(f(0))
-	for i := 1; i < n; i++ {
+	v, first := g.words([4]uint32{}), 0
+	if !g.gen.prog.Lanes {
+		v, first = g.splat(f(0)), 1
+	}
+	for i := first; i < n; i++ {
 		v = g.replace(v, i, f(i))
 	}
 	return v
@@ -267,8 +275,10 @@ func (g *function) patch(parts []source) *node {
 	switch {
 	case constants > 0:
 		base = g.words(constant)
-	case first.lane < 0:
+	case first.lane < 0 && !g.gen.prog.Lanes:
 		base, done[0] = g.splat(first.from), true
+	case first.lane < 0:
+		base = g.words(constant)
 	default:
 		base = first.from
 	}

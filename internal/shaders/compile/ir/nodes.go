@@ -92,6 +92,17 @@ type Builtin struct {
 	T    *Type // nil for none
 }
 
+// Lanes accesses a scalar in memory for each of four invocations. The index of the step with number At differs: it is a vector of four
+// or, if it is a scalar, that of the first of them, from which the others go on by Stride. Where X is nil the four are loaded; else
+// they are stored, by those that Mask, unless it is nil, holds for.
+type Lanes struct {
+	Ref     *Ref // T is the scalar's
+	At      int
+	Stride  uint32
+	X, Mask Expr
+	T       *Type // a vector of four, nil of a store
+}
+
 // Type implements [Expr].
 func (e *Const) Type() *Type { return e.T }
 
@@ -127,6 +138,9 @@ func (e *Call) Type() *Type { return e.Func.Result }
 
 // Type implements [Expr].
 func (e *Builtin) Type() *Type { return e.T }
+
+// Type implements [Expr].
+func (e *Lanes) Type() *Type { return e.T }
 
 // Op is an operator.
 type Op uint8

@@ -133,6 +133,7 @@ const (
 	V128Load32Lane    = simd | 86
 	V128Store32Lane   = simd | 90
 	V128Store64Lane   = simd | 91
+	V128Load32Zero    = simd | 92
 	V128Load64Zero    = simd | 93
 	I8x16Popcnt       = simd | 98
 	F32x4Ceil         = simd | 103
