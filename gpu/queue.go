@@ -37,13 +37,12 @@ type idler interface{ Idle() bool }
 
 // Idle has what was queued leave, and reports whether all of it is known to be done: calls that wait for it then do not wait.
 func (d *Device) Idle() bool {
-	if d.flush(ended) != nil {
+	if d.lock("Idle") != nil {
 		return false
 	}
-	d.mu.Lock()
 	busy, ok := d.queue.drv.(idler)
 	d.mu.Unlock()
-	return ok && busy.Idle()
+	return ok && d.flush(ended) == nil && busy.Idle()
 }
 
 // waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.

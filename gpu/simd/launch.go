@@ -74,9 +74,9 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	case total == 1 || known > 0 && all < worthSplitting && p.bounded:
 		l.next.Store(uint64(total))
 		l.run(in, scratch, 0, total)
-	case known > 0 && p.bounded:
+	case known > 0 && (p.bounded || all >= worthSplitting): // every thread begins with one
 		l.share(in, scratch)
-	default: // the first one tells, and others may take much longer than those of the dispatch before
+	default: // the first one tells, as these may take much longer than those of the dispatch before
 		l.next.Store(1)
 		if l.run(in, scratch, 0, 1) {
 			l.share(in, scratch)
