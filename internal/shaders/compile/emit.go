@@ -181,7 +181,7 @@ func (e *emitter) compute(n *node) {
 		e.code = append(e.code, n.lanes[:]...)
 	case wasm.F32x4ExtractLane, wasm.I32x4ExtractLane, wasm.F32x4ReplaceLane, wasm.I32x4ReplaceLane:
 		e.code = append(e.code, byte(n.imm))
-		e.cost += laneCost * e.weight
+		e.cost += float64(laneCost * e.weight)
 	}
 }
 
@@ -336,7 +336,7 @@ func (e *emitter) call(i *item) {
 		e.push(n)
 	}
 	e.local(wasm.Call, int(i.offset))
-	e.cost += e.weight * e.costs[i.offset]
+	e.cost += float64(e.weight * e.costs[i.offset])
 	for _, v := range slices.Backward(i.results) {
 		e.result(v)
 	}
