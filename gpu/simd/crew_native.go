@@ -21,7 +21,7 @@ type helpers struct{ all sync.WaitGroup }
 // summon has so many goroutines help, and returns how many may come.
 func (l *launch) summon(n int) int {
 	for w := range n {
-		l.helpers.all.Go(func() {
+		l.all.Go(func() {
 			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
 				l.work(in, scratch, n+1)
 			}
@@ -31,4 +31,4 @@ func (l *launch) summon(n int) int {
 }
 
 // dismiss waits for them.
-func (l *launch) dismiss() { l.helpers.all.Wait() }
+func (l *launch) dismiss() { l.all.Wait() }

@@ -21,7 +21,7 @@ type marker struct {
 func (m *marker) use(n *node, from *loop) {
 	n = n.find()
 	n.uses++
-	if n.loop != from && !(m.wazero && n.op == wasm.V128Const) { // of which wazero keeps more than there are registers, on the stack
+	if n.loop != from && (!m.wazero || n.op != wasm.V128Const) { // of which wazero keeps more than there are registers, on the stack
 		n.force = true
 		if n.op == opPhi && !within(from, n.loop) {
 			n.outside = true
