@@ -101,7 +101,7 @@ func (c *counter) Add(n uint64) uint64 {
 type helpers struct{}
 
 // summon has so many workers help, and returns how many may come.
-func (l *launch) summon(n int) int {
+func (helpers) summon(l *launch, n int) int {
 	if n == 0 || crew.busy {
 		return 0
 	}
@@ -125,7 +125,7 @@ func (l *launch) summon(n int) int {
 }
 
 // dismiss waits for the workers.
-func (l *launch) dismiss() {
+func (helpers) dismiss(l *launch) {
 	if !l.next.crew {
 		return
 	}
@@ -145,8 +145,13 @@ func (l *launch) dismiss() {
 	}
 }
 
-// keep keeps a module's text, which workers compile for themselves, as they do not listen to messages, and gives it a number.
-func (t *translation) keep(wasm []byte) {
+// text is a module's text, which workers compile for themselves, as they do not listen to messages, and its number.
+type text struct {
+	number uint32
+	wasm   []byte
+}
+
+func (t *text) keep(wasm []byte) {
 	if sharedMemory() {
 		numbered++
 		t.number, t.wasm = numbered, wasm

@@ -19,9 +19,9 @@ type counter = atomic.Uint64
 type helpers struct{ all sync.WaitGroup }
 
 // summon has so many goroutines help, and returns how many may come.
-func (l *launch) summon(n int) int {
+func (h *helpers) summon(l *launch, n int) int {
 	for w := range n {
-		l.all.Go(func() {
+		h.all.Go(func() {
 			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
 				l.work(in, scratch, n+1)
 			}
@@ -31,4 +31,4 @@ func (l *launch) summon(n int) int {
 }
 
 // dismiss waits for them.
-func (l *launch) dismiss() { l.all.Wait() }
+func (h *helpers) dismiss(*launch) { h.all.Wait() }

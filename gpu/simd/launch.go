@@ -40,12 +40,12 @@ func (p *paces) of(storage [][]byte, groups uint64) *pace {
 // launch is a dispatch that runs.
 type launch struct {
 	*program
-	pace  *pace
-	total uint32
-	count atomic.Uint32 // of calls
-	next  counter
-	pause func()
-	helpers
+	pace   *pace
+	total  uint32
+	count  atomic.Uint32 // of calls
+	next   counter
+	pause  func()
+	others helpers
 
 	mu     sync.Mutex
 	failed error // why not all ran
@@ -95,9 +95,9 @@ func (l *launch) share(in *instance, scratch uint32) {
 	if time.Duration(l.pace.get()*float64(left)) < worthSplitting {
 		helpers = 0
 	}
-	helpers = l.summon(helpers)
+	helpers = l.others.summon(l, helpers)
 	l.work(in, scratch, helpers+1)
-	l.dismiss()
+	l.others.dismiss(l)
 }
 
 // work runs workgroups until none is left.

@@ -94,11 +94,10 @@ type exception string
 
 func (e exception) Error() string { return string(e) }
 
-// translation is a WebAssembly.Module, with its number and its text where workers run it too.
+// translation is a WebAssembly.Module, with its text where workers run it too.
 type translation struct {
 	module js.Value
-	number uint32
-	wasm   []byte
+	text
 }
 
 // translate compiles a module: what is long beside the page.
