@@ -67,10 +67,11 @@ func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	case ir.FnLength:
 		return one(f.length(x[0]))
 	case ir.FnDistance:
+		apart := make([]part, len(x[0])) // the operands' own parts may be those of a value that is used again
 		for i, p := range x[0] {
-			x[1][i] = op(ir.Sub, p, x[1][i])
+			apart[i] = op(ir.Sub, p, x[1][i])
 		}
-		return one(f.length(x[1]))
+		return one(f.length(apart))
 	case ir.FnNormalize:
 		v, n := value{t: e.T}, f.length(x[0])
 		for _, p := range x[0] {
@@ -148,7 +149,7 @@ func (f *function) eachLane(body func(l int)) {
 			body(l)
 			continue
 		}
-		live := &ir.Swizzle{X: load(f.mask), Lanes: []uint8{uint8(l)}, T: scalars.Scalar(ir.Bool)}
+		live := &ir.Swizzle{X: load(f.mask), Lanes: []uint8{uint8(l)}, T: scalars[ir.Bool]}
 		f.emit(&ir.If{Cond: live, Then: f.collect(func() { body(l) })})
 	}
 }

@@ -93,11 +93,11 @@ func (f *function) lane(v value, l int) ir.Expr {
 func laneOf(p part, k ir.Kind, l int) ir.Expr {
 	switch {
 	case p.wide:
-		return &ir.Swizzle{X: p.x, Lanes: []uint8{uint8(l)}, T: scalars.Scalar(k)}
+		return &ir.Swizzle{X: p.x, Lanes: []uint8{uint8(l)}, T: scalars[k]}
 	case p.stride == 0 || l == 0:
 		return p.x
 	}
-	t := scalars.Scalar(k)
+	t := scalars[k]
 	return &ir.Binary{Op: ir.Add, X: p.x, Y: &ir.Const{T: t, Words: []uint32{p.stride * uint32(l)}}, T: t}
 }
 
@@ -274,7 +274,7 @@ func (f *function) arith(op ir.Op, to, k ir.Kind, x, y part) part {
 	}
 	s, ok := strides(op, k, x, y)
 	if ok {
-		return part{shape: s, x: f.temp(&ir.Binary{Op: op, X: x.x, Y: y.x, T: scalars.Scalar(to)})}
+		return part{shape: s, x: f.temp(&ir.Binary{Op: op, X: x.x, Y: y.x, T: scalars[to]})}
 	}
 	ky := k
 	if op == ir.ShiftLeft || op == ir.ShiftRight {

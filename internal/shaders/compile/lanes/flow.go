@@ -24,7 +24,7 @@ func (f *function) list(list []ir.Stmt) bool {
 }
 
 func (f *function) any(mask ir.Expr) ir.Expr {
-	return &ir.Builtin{Fn: ir.FnAny, Args: []ir.Expr{mask}, T: scalars.Scalar(ir.Bool)}
+	return &ir.Builtin{Fn: ir.FnAny, Args: []ir.Expr{mask}, T: scalars[ir.Bool]}
 }
 
 func (f *function) none(mask ir.Expr) ir.Expr { return &ir.Unary{Op: ir.Not, X: f.any(mask)} }

@@ -187,7 +187,7 @@ func (f *function) start() ir.Expr {
 		f.made.Params = append(f.made.Params, ir.Param{Value: v})
 		return &ir.Use{Value: v}
 	}
-	id := &ir.Value{Type: scalars.Vector(3, ir.U32)}
+	id := &ir.Value{Type: f.p.types.Vector(3, ir.U32)}
 	f.made.Params = append(f.made.Params, ir.Param{Value: id, Input: ir.LocalInvocationID})
 	x := part{x: scalarAt(&ir.Use{Value: id}, id.Type, 0), shape: shape{stride: 1}}
 	return f.logic(ir.Lt, f.widen(x, ir.U32), f.widen(part{x: number(uint32(f.p.src.Size[0]))}, ir.U32))
@@ -197,7 +197,7 @@ func (p *program) typeOf(s shape, k ir.Kind) *ir.Type {
 	if s.wide {
 		return p.vector(k)
 	}
-	return scalars.Scalar(k)
+	return scalars[k]
 }
 
 // result makes the type of what is returned, a struct of its scalars, and what keeps it of the invocations that have left.

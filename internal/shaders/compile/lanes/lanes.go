@@ -255,9 +255,12 @@ func stepTo(t *ir.Type, i int) (ir.Step, *ir.Type, int) {
 	return ir.Step{Index: number(uint32(i / n))}, t.Elem, i % n
 }
 
-var scalars ir.Types
+// scalars are the types of single numbers and truth values. All programs share them, and several may be translated at the same time.
+var scalars = [...]*ir.Type{ir.Bool: scalar(ir.Bool), ir.I32: scalar(ir.I32), ir.U32: scalar(ir.U32), ir.F32: scalar(ir.F32)}
 
-func number(v uint32) *ir.Const { return &ir.Const{T: scalars.Scalar(ir.U32), Words: []uint32{v}} }
+func scalar(k ir.Kind) *ir.Type { return new(ir.Types).Scalar(k) }
+
+func number(v uint32) *ir.Const { return &ir.Const{T: scalars[ir.U32], Words: []uint32{v}} }
 
 // assemble makes a value of its scalars.
 func assemble(t *ir.Type, x []ir.Expr) ir.Expr {

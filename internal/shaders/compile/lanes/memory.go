@@ -235,7 +235,7 @@ func (f *function) loadHeld(v *variable, r *ir.Ref) value {
 // lane refers to a scalar of one of the invocations.
 func (v *variable) lane(p *path, t *ir.Type, scalar, l int, k ir.Kind) *ir.Ref {
 	steps := append(to(p.of(l), t, scalar), ir.Step{Index: number(uint32(l))})
-	return &ir.Ref{Var: v.held, Path: steps, T: scalars.Scalar(k)}
+	return &ir.Ref{Var: v.held, Path: steps, T: scalars[k]}
 }
 
 // lanes refers to a scalar of an array in memory, if that is what the invocations access there.

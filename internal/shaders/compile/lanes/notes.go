@@ -2,7 +2,11 @@
 
 package lanes
 
-import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+)
 
 // notes are what is known of a function before it is translated.
 type notes struct {
@@ -37,7 +41,7 @@ func (p *program) note(f *ir.Func) {
 			case *ir.Store:
 				write(s.Ref)
 			case *ir.Loop:
-				n.after[s] = used(append(append([]ir.Stmt(nil), s.Continuing...), &ir.Eval{X: s.BreakIf}))
+				n.after[s] = used(turn(s)[len(s.Body):])
 			}
 		},
 		Expr: func(e ir.Expr) {
@@ -70,6 +74,11 @@ func (p *program) note(f *ir.Func) {
 	n.lasts(f.Body)
 }
 
+// turn lists the statements of a loop in the order in which they run, with the condition at its end.
+func turn(s *ir.Loop) []ir.Stmt {
+	return append(slices.Concat(s.Body, s.Continuing), &ir.Eval{X: s.BreakIf})
+}
+
 // used lists the variables of statements.
 func used(list []ir.Stmt) map[*ir.Var]bool {
 	set := map[*ir.Var]bool{}
@@ -83,15 +92,11 @@ func (n *notes) lasts(list []ir.Stmt) {
 	var declared []*ir.Var
 	for _, s := range list {
 		switch s := s.(type) {
-		case *ir.Declare:
-			declared = append(declared, s.Var)
-			continue
 		case *ir.If:
 			n.lasts(s.Then)
 			n.lasts(s.Else)
 		case *ir.Loop:
-			n.lasts(s.Body)
-			n.lasts(s.Continuing)
+			n.lasts(turn(s))
 		case *ir.Switch:
 			for _, c := range s.Cases {
 				n.lasts(c.Body)
@@ -99,15 +104,17 @@ func (n *notes) lasts(list []ir.Stmt) {
 		case *ir.Block:
 			n.lasts(s.Body)
 		}
-		if len(declared) == 0 {
-			continue
-		}
-		set := used([]ir.Stmt{s})
-		loop, _ := s.(*ir.Loop)
-		for _, v := range declared {
-			if set[v] {
-				n.last[v] = loop
+		if len(declared) > 0 {
+			set := used([]ir.Stmt{s})
+			loop, _ := s.(*ir.Loop)
+			for _, v := range declared {
+				if set[v] {
+					n.last[v] = loop
+				}
 			}
+		}
+		if d, ok := s.(*ir.Declare); ok {
+			declared = append(declared, d.Var)
 		}
 	}
 }
