@@ -119,7 +119,8 @@ export function moduleOf(source, own, wanted) {
   if (source !== undefined) {
     const module = compile(source, shared);
     module.catch(() => {}); // whoever waits hears of it
-    return {module, threads, alone: () => compile(source, false)};
+    const alone = source instanceof Response ? undefined : () => compile(source, false); // whose body can be read once only
+    return {module, threads, alone};
   }
   const load = (/** @type {boolean} */ shared) => {
     const key = `${own} ${shared}`, known = modules.get(key);

@@ -20,7 +20,7 @@ function number(bytes, at) {
   for (let n = 0, shift = 0; at < bytes.length; shift += 7) {
     const byte = bytes[at++];
     n |= (byte & 127) << shift;
-    if (byte < 128) return {n, end: at};
+    if (byte < 128) return {n: n >>> 0, end: at};
   }
   return null;
 }
