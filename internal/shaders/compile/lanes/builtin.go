@@ -4,7 +4,7 @@ package lanes
 
 import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
-// byComponent reports whether a function of vectors is one of their components.
+// byComponent reports whether a function of vectors applies to each of their components by itself.
 func byComponent(fn ir.Fn) bool {
 	switch fn {
 	case ir.FnAll, ir.FnAny, ir.FnArrayLength, ir.FnCross, ir.FnDeterminant, ir.FnDistance, ir.FnDot, ir.FnExtractBits, ir.FnFaceForward,
@@ -14,7 +14,8 @@ func byComponent(fn ir.Fn) bool {
 	return fn <= ir.FnTrunc
 }
 
-// builtin calls a built-in function. What is not done by component is computed for one invocation after another, unless it is frequent.
+// builtin translates a call of a built-in function. A function that does not apply to each component by itself is computed for one
+// invocation after another, unless geometric knows it.
 func (f *function) builtin(e *ir.Builtin) value {
 	switch {
 	case e.Fn == ir.FnArrayLength:
@@ -46,7 +47,7 @@ func (f *function) builtin(e *ir.Builtin) value {
 	})
 }
 
-// geometric are the frequent functions of vectors as such.
+// geometric computes a frequent function of whole vectors for four invocations at once. It reports whether it knows the function.
 func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	x := make([][]part, len(args))
 	for i, a := range args {
@@ -89,6 +90,7 @@ func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	return value{}, false
 }
 
+// length returns the length of a vector, of a single scalar its absolute value.
 func (f *function) length(x []part) part {
 	fn := ir.FnAbs
 	p := x[0]
@@ -98,7 +100,7 @@ func (f *function) length(x []part) part {
 	return part{shape: p.shape, x: f.temp(&ir.Builtin{Fn: fn, Args: []ir.Expr{p.x}, T: f.p.typeOf(p.shape, ir.F32)})}
 }
 
-// atomic has one invocation after another access an atomic.
+// atomic translates a call of an atomic function: one invocation after another accesses the variable.
 func (f *function) atomic(e *ir.Builtin) value {
 	path := f.path(e.Ref)
 	args := make([]value, len(e.Args))
@@ -142,7 +144,7 @@ func (f *function) atomic(e *ir.Builtin) value {
 	return v
 }
 
-// eachLane makes code for each of the invocations, which those run that the mask holds for.
+// eachLane makes code for each invocation by itself, which runs if the invocation is in the mask.
 func (f *function) eachLane(body func(l int)) {
 	for l := range width {
 		if f.mask == nil {
@@ -154,7 +156,7 @@ func (f *function) eachLane(body func(l int)) {
 	}
 }
 
-// call calls a function of the program.
+// call translates a call of a function of the program. One without effects whose arguments are the same for all is called once, as it is.
 func (f *function) call(e *ir.Call) value {
 	args := make([]value, len(e.Args))
 	simple := !f.p.notes[e.Func].effects
@@ -202,7 +204,7 @@ func (f *function) call(e *ir.Call) value {
 	return v
 }
 
-// pointee translates what a pointer points to.
+// pointee translates the reference that is passed as a pointer.
 func (f *function) pointee(r *ir.Ref) *ir.Ref {
 	path := f.path(r)
 	v := f.variable(r.Var)
