@@ -275,7 +275,7 @@ func (m *generator) step() int {
 
 func (m *generator) across() int { return (m.prog.Size[0] + m.step() - 1) / m.step() }
 
-// frameNumber is the place of an invocation among those that have a frame.
+// frameNumber returns the number of the frame of an invocation, or of the four that run at a time.
 func (g *function) frameNumber(in *inputs) *node {
 	row := g.add(in.local[1], g.op2(wasm.I32Mul, in.local[2], g.i32(uint32(g.gen.prog.Size[1]))))
 	x := g.divide(ir.Div, ir.U32, in.local[0], g.i32(uint32(g.gen.step())), 1)
