@@ -386,8 +386,8 @@ func (e *emitter) leave() {
 }
 
 const (
-	someTurns = 16 // of a loop of which nothing is known
-	laneCost  = 4  // of what takes vectors apart, beside what other instructions cost
+	someTurns = 16 // a guess of how often the body of a loop runs of which nothing is known
+	laneCost  = 4  // what an instruction that accesses one lane costs more than others
 )
 
 func (e *emitter) block(i *item) {
