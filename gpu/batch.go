@@ -16,11 +16,11 @@ import (
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
-// eagerCommands is flushCommands of a device that computes on the CPU and to which a submission is little more than a goroutine: it
-// computes while the rest is recorded.
+// eagerCommands takes the place of flushCommands for a device that computes on the CPU, where a submission costs little more than a goroutine:
+// the device computes while the rest is recorded.
 const eagerCommands = 64
 
-// enough is how many commands a batch of the device holds when it leaves by itself.
+// enough returns after how many commands a batch of the device is submitted by itself.
 func (d *Device) enough() int {
 	if RunsNative && d.info.Backend == "wasm" {
 		return eagerCommands

@@ -32,10 +32,11 @@ type drainer interface {
 	Drain(ctx context.Context) error
 }
 
-// idler is a driver that knows without waiting whether all that it was given is done.
+// idler is a driver that can tell, without waiting, whether all that was submitted is done.
 type idler interface{ Idle() bool }
 
-// Idle has what was queued leave, and reports whether all of it is known to be done: calls that wait for it then do not wait.
+// Idle submits what is recorded, if that can be done without waiting, and reports whether the device is known to have done everything: a
+// call that waits for the device would then return at once. It is false where the driver cannot tell, and after an error.
 func (d *Device) Idle() bool {
 	if d.lock("Idle") != nil {
 		return false

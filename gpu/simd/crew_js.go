@@ -9,13 +9,13 @@ import (
 	"unsafe"
 )
 
-// Where the npm package's loader has made the program's memory a shared one, workers help with launches. Go has one thread there and knows
-// nothing of others: these run modules only, while a launch waits for them. They hear of a job by words of a block in memory, see
-// web/src/crew-block.mjs and, for what the workers do, web/src/thread.mjs.
+// Where the npm package's loader has made the program's memory shared, web workers help with launches. Go has one thread in WebAssembly and
+// knows nothing of the workers' threads: workers only run kernels' modules, and a launch does not return while one is in it. They learn of
+// a launch, which is called a job, from a block of words in memory, see web/src/crew-block.mjs. web/src/thread.mjs is what they run.
 //
-// A worker that is late, or could not be started, keeps nobody waiting: workgroups are whoever's that takes them first.
+// A launch does not wait for workers that are late or could not be started: each workgroup is run by the thread that takes it first.
 
-// The words of the block that the program writes. The first ones are the workers' own.
+// Words of the block. Those before blockNext belong to the JavaScript side.
 const (
 	blockNext    = 3
 	blockTotal   = 4
@@ -31,47 +31,51 @@ const (
 )
 
 var crew struct {
-	block [blockWords]uint32
-	busy  bool // a launch has the workers: while it lets the page run, there may be one of another device
+	block [blockWords]uint32 // a variable of the package, as its address must not change
+	busy  bool               // a launch has the workers; while it lets the page run, another device may begin a launch, which gets none
 }
 
-// registerCrew tells the loader where the block is, and returns how many threads there may be, 0 if memory is not shared.
+// registerCrew tells the loader the address of the block. It returns how many threads there may be, this one included; 0 if the memory is
+// not shared.
 //
 //go:wasmimport sublet crew
 func registerCrew(block uint32) uint32
 
-// openCrew lets workers have the job in the block. There may be none: then it returns 0.
+// openCrew lets workers enter the job that is in the block. It returns 0 if there are no workers, otherwise 1.
 //
 //go:wasmimport sublet open
 func openCrew() uint32
 
-// takeCrew takes workgroups of the job: package sync/atomic does not know of other threads.
+// takeCrew takes n workgroups of the job, and returns the number of the first. In WebAssembly package sync/atomic is not atomic for other
+// threads.
 //
 //go:wasmimport sublet take
 func takeCrew(n uint32) (first uint32)
 
-// closeCrew keeps workers from entering the job, and reports whether some are in it.
+// closeCrew keeps workers from entering the job, waits some milliseconds for those in it, and returns a result of those below.
 //
 //go:wasmimport sublet close
 func closeCrew() uint32
 
 // The results of closeCrew.
 const (
-	crewGone = iota
-	crewBusy
-	crewDead // workers do not return
+	crewGone = iota // no worker is in the job any more
+	crewBusy        // one still is
+	crewDead        // one did not leave for half a minute: all workers were terminated
 )
 
 var registered = sync.OnceValue(func() uint32 { return registerCrew(uint32(uintptr(unsafe.Pointer(&crew.block)))) })
 
+// sharedMemory reports whether the program's memory is shared.
 func sharedMemory() bool { return registered() > 0 }
 
+// threads returns how many threads run a dispatch, this one included.
 func threads() int { return max(1, int(registered())) }
 
-// counter is the number of the first workgroup that nobody has taken.
+// counter is the number of the first workgroup that no thread has taken.
 type counter struct {
 	own  uint64
-	crew bool // it is the block's
+	crew bool // the count is in the block instead
 }
 
 func (c *counter) Load() uint64 {
@@ -81,7 +85,8 @@ func (c *counter) Load() uint64 {
 	return c.own
 }
 
-// Store is for one thread, and to end a job: what the others take then is beyond the last workgroup.
+// Store sets the number. It is not atomic for workers: while these have the job it may only be used to end that, with a number from which
+// whatever a worker adds leads to numbers beyond the last workgroup.
 func (c *counter) Store(n uint64) {
 	if c.crew {
 		crew.block[blockNext] = uint32(n)
@@ -97,11 +102,16 @@ func (c *counter) Add(n uint64) uint64 {
 	return c.own
 }
 
-// helpers is what a launch has of the workers.
+// helpers is the state of a launch's helpers. That of workers is in crew.
 type helpers struct{}
 
+<<<<<<< HEAD
 // summon has so many workers help, and returns how many may come.
 func (helpers) summon(l *launch, n int) int {
+=======
+// summon lets up to n workers help, and returns how many may.
+func (l *launch) summon(n int) int {
+>>>>>>> w/out2
 	if n == 0 || crew.busy {
 		return 0
 	}
@@ -124,8 +134,13 @@ func (helpers) summon(l *launch, n int) int {
 	return n
 }
 
+<<<<<<< HEAD
 // dismiss waits for the workers.
 func (helpers) dismiss(l *launch) {
+=======
+// dismiss waits until no worker is in the launch, and takes over its failure if one failed.
+func (l *launch) dismiss() {
+>>>>>>> w/out2
 	if !l.next.crew {
 		return
 	}
@@ -145,6 +160,7 @@ func (helpers) dismiss(l *launch) {
 	}
 }
 
+<<<<<<< HEAD
 // text is a module's text, which workers compile for themselves, as they do not listen to messages, and its number.
 type text struct {
 	number uint32
@@ -152,11 +168,16 @@ type text struct {
 }
 
 func (t *text) keep(wasm []byte) {
+=======
+// keep keeps the bytes of a module and gives it a number, by which workers know it. Workers compile it for themselves: they cannot be sent
+// the compiled module, as they never return to their event loop.
+func (t *translation) keep(wasm []byte) {
+>>>>>>> w/out2
 	if sharedMemory() {
 		numbered++
 		t.number, t.wasm = numbered, wasm
 	}
 }
 
-// numbered is the last number.
+// numbered is the last number that keep has given. Numbers are not used again.
 var numbered uint32

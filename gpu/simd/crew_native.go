@@ -9,20 +9,29 @@ import (
 	"sync/atomic"
 )
 
-// sharedMemory says that wazero's memory is not one that instances share by WebAssembly's rules: it has one address all the time.
+// sharedMemory reports that modules need not be compiled for a shared memory of WebAssembly: all instances are given the same memory, which
+// does not grow.
 func sharedMemory() bool { return false }
 
-// counter is the number of the first workgroup that nobody has taken.
+// counter is the number of the first workgroup that no thread has taken.
 type counter = atomic.Uint64
 
-// helpers is the goroutines that help with a launch.
+// helpers counts the goroutines that help with a launch.
 type helpers struct{ all sync.WaitGroup }
 
+<<<<<<< HEAD
 // summon has so many goroutines help, and returns how many may come.
 func (h *helpers) summon(l *launch, n int) int {
 	for w := range n {
 		h.all.Go(func() {
 			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
+=======
+// summon has n goroutines help, and returns n.
+func (l *launch) summon(n int) int {
+	for w := range n {
+		l.helpers.all.Go(func() {
+			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for this worker, the others do the work
+>>>>>>> w/out2
 				l.work(in, scratch, n+1)
 			}
 		})
@@ -30,5 +39,10 @@ func (h *helpers) summon(l *launch, n int) int {
 	return n
 }
 
+<<<<<<< HEAD
 // dismiss waits for them.
 func (h *helpers) dismiss(*launch) { h.all.Wait() }
+=======
+// dismiss waits until no helper is in the launch.
+func (l *launch) dismiss() { l.helpers.all.Wait() }
+>>>>>>> w/out2

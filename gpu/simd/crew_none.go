@@ -4,13 +4,13 @@
 
 package simd
 
-// There are no workers without the npm package's loader.
+// Other loaders than the npm package's make no memory shared, so that there are no workers.
 
 func sharedMemory() bool { return false }
 
 func threads() int { return 1 }
 
-// counter is the number of the first workgroup that nobody has taken.
+// counter is the number of the first workgroup that no thread has taken.
 type counter struct{ n uint64 }
 
 func (c *counter) Load() uint64   { return c.n }
@@ -20,7 +20,7 @@ func (c *counter) Add(n uint64) uint64 {
 	return c.n
 }
 
-// helpers is what a launch has of other threads.
+// helpers is the state of a launch's helpers.
 type helpers struct{}
 
 func (helpers) summon(*launch, int) int { return 0 }

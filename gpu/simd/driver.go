@@ -18,9 +18,9 @@
 // # Execution
 //
 // Lists run one after another; the workgroups of a dispatch are divided among as many goroutines as there are processors, if they are
-// worth it. In JavaScript, between two parts of a dispatch the page runs. There is one thread, but for the npm package's programs where memory
-// can be shared: workers then take the place of goroutines. A list of some microseconds, as far as is known, that waits for nothing runs in
-// the call of Submit.
+// worth it. JavaScript has one thread, and the page runs between two parts of a dispatch; in programs that the npm package loads with shared
+// memory, web workers take the place of the goroutines. A list that has no list to wait for, and that is likely to take some microseconds
+// only, runs in the call of Submit.
 //
 // Close ends a kernel that is running. Kernels that do not say how far their loops go are watched: a workgroup that works on in loops for
 // some seconds is ended, and its list is a [driver.Refusal] with fault.ErrLimit. The turns of loops are counted, those of long bodies as

@@ -20,14 +20,14 @@ import (
 type engine struct {
 	config
 	*machine
-	control []byte // what all calls of a dispatch share
-	scratch [][]byte
+	control []byte   // the arguments that all calls of a dispatch share
+	scratch [][]byte // by worker
 
 	mu       sync.Mutex
 	programs map[*program]bool // that are not closed
 }
 
-// Where what is in which place of an engine's control block. The first words are the arguments of the function "run", see package
+// Offsets in an engine's control block, in bytes. The block begins with the arguments of the function "run", see package
 // internal/shaders/compile.
 const (
 	argGroups  = 0
@@ -57,13 +57,13 @@ func newEngine(c config) (*engine, error) {
 
 func (e *engine) put(at int, v uint32) { binary.LittleEndian.PutUint32(e.control[at:], v) }
 
-// Allocate implements [software.Engine], as do those below.
+// Allocate implements [software.Engine], as do Free, Compile, Stop and Close.
 func (e *engine) Allocate(size uint64) ([]byte, error) { return e.allocate(size) }
 
 // Free fills the memory with zeros.
 func (e *engine) Free(mem []byte) { e.recycle(mem) }
 
-// Compile makes the code of a kernel, or finds it.
+// Compile returns a program with the code of a kernel, which is compiled unless it was compiled before.
 func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Program, error) {
 	if k.Native != nil && !goMemory {
 		return native(k.Native), nil
@@ -138,8 +138,8 @@ type program struct {
 	*engine
 	code      *code
 	params    bool
-	bounded   bool  // so that dispatches do not take much longer than others
-	storage   []int // for each storage binding of the module the number of that of the layout
+	bounded   bool  // its loops are bounded, so that one dispatch does not take much longer than another
+	storage   []int // for each storage binding of the module its number in the layout
 	instances []*instance
 	paces     paces
 	running   launch // the dispatch that runs
@@ -168,7 +168,7 @@ func (p *program) release() {
 // most is how many workgroups a dispatch may have, as modules count them with 32 bits.
 const most = 1 << 31
 
-// Takes implements [software.Timed]. It does not know of kernels whose loops are watched, as these may suddenly take long.
+// Takes implements [software.Timed]. It returns 0 for kernels whose loops are not bounded, as these may suddenly take long.
 func (p *program) Takes(d *software.Dispatch) time.Duration {
 	if !p.bounded {
 		return 0
@@ -214,7 +214,7 @@ func (p *program) arguments(d *software.Dispatch) {
 	}
 }
 
-// worker makes what a goroutine needs to run the program.
+// worker returns the instance and the address of the scratch memory with which worker w runs the program. It makes them at first.
 func (p *program) worker(w int) (in *instance, scratch uint32, err error) {
 	space, err := p.workspace(w, p.code.scratch)
 	if err == nil && p.instances[w] == nil {

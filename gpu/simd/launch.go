@@ -15,8 +15,8 @@ import (
 // worthSplitting is how long a dispatch must take for several threads to share it: to wake one takes some microseconds.
 const worthSplitting = 50 * time.Microsecond
 
-// pace is about how long a workgroup of a program takes, in nanoseconds as float64. 0 is unknown. Workgroups may take different times,
-// and a dispatch others than the one before: results do not depend on it.
+// pace estimates how long a workgroup of a program takes, in nanoseconds as the bits of a float64; 0 if that is not known. It is only an
+// estimate, as workgroups and dispatches differ: it decides how work is divided, and results do not depend on it.
 type pace struct{ bits atomic.Uint64 }
 
 func (p *pace) get() float64 { return math.Float64frombits(p.bits.Load()) }
@@ -25,10 +25,10 @@ func (p *pace) note(d time.Duration, groups uint32) {
 	p.bits.Store(math.Float64bits(max(1, float64(d)) / float64(groups)))
 }
 
-// paces has one for each size of the memory that there is for a workgroup, in powers of two: those that sum long rows take longer.
+// paces has a pace for each power of two of the bytes that are bound for each workgroup: workgroups that sum longer rows take longer.
 type paces [34]pace
 
-// of finds that of a dispatch.
+// of returns the pace of a dispatch.
 func (p *paces) of(storage [][]byte, groups uint64) *pace {
 	all := 0
 	for _, s := range storage {
@@ -40,26 +40,35 @@ func (p *paces) of(storage [][]byte, groups uint64) *pace {
 // launch is a dispatch that runs.
 type launch struct {
 	*program
+<<<<<<< HEAD
 	pace   *pace
 	total  uint32
 	count  atomic.Uint32 // of calls
 	next   counter
 	pause  func()
 	others helpers
+=======
+	pace  *pace
+	total uint32        // of workgroups
+	count atomic.Uint32 // of calls of run, over all dispatches
+	next  counter       // the first workgroup that no thread has taken
+	pause func()
+	helpers
+>>>>>>> w/out2
 
 	mu     sync.Mutex
-	failed error // why not all ran
-	trap   error
+	failed error // why not all workgroups ran
+	trap   error // an exception, which loses the device
 }
 
-// The results of the function "run".
+// The results of the function "run" of a module.
 const (
 	done = iota
 	stopped
 	tooLong
 )
 
-// launch runs all workgroups of a dispatch, and returns when none runs.
+// launch runs all workgroups of a dispatch, and returns when none runs any more. It panics with the exception of a kernel.
 func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	in, scratch, err := p.worker(0)
 	if err != nil {
@@ -76,7 +85,11 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 		l.run(in, scratch, 0, total)
 	case known > 0 && (p.bounded || all >= worthSplitting): // every thread begins with one
 		l.share(in, scratch)
+<<<<<<< HEAD
 	default: // the first one tells, as these may take much longer than those of the dispatch before
+=======
+	default: // the first workgroup tells how long one takes: what the dispatch before took is not known, or no measure
+>>>>>>> w/out2
 		l.next.Store(1)
 		if l.run(in, scratch, 0, 1) {
 			l.share(in, scratch)
@@ -88,7 +101,7 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	return l.failed
 }
 
-// share runs what is left, by several threads if it is worth it.
+// share runs the workgroups that are left, on several threads if they take long enough.
 func (l *launch) share(in *instance, scratch uint32) {
 	left := l.total - uint32(l.next.Load())
 	helpers := min(len(l.scratch)-1, int(left)-1)
@@ -100,7 +113,7 @@ func (l *launch) share(in *instance, scratch uint32) {
 	l.others.dismiss(l)
 }
 
-// work runs workgroups until none is left.
+// work runs workgroups until none is left. workers is how many threads do so, this one included.
 func (l *launch) work(in *instance, scratch uint32, workers int) {
 	for n := uint64(1); ; {
 		from := l.next.Load()
@@ -115,11 +128,11 @@ func (l *launch) work(in *instance, scratch uint32, workers int) {
 			return
 		}
 		l.pause()
-		n *= 8 // at most: the pace may be that of other workgroups, or of a clock that hardly moves
+		n *= 8 // the most for the next call, as the pace may be wrong: other workgroups may take longer, and clocks of pages are coarse
 	}
 }
 
-// size returns how many workgroups of those that are left a worker takes, at most so many.
+// size returns how many workgroups a worker takes at a time when left are left, at most most.
 func (l *launch) size(most, left uint64, workers int) uint64 {
 	fair := left
 	if workers > 1 {
@@ -128,19 +141,19 @@ func (l *launch) size(most, left uint64, workers int) uint64 {
 	return max(1, min(most, fair, l.timely()))
 }
 
-// timely is how many workgroups take as long as a call of a module should.
+// timely returns how many workgroups take chunkTime.
 func (l *launch) timely() uint64 { return uint64(min(float64(chunkTime)/l.pace.get(), math.MaxUint32)) }
 
-// epoch is when the clock began, of which a look at the time of day would take a multiple.
+// epoch is the start of the monotonic clock. time.Since of it does not read the time of day, which takes several times as long.
 var epoch = time.Now()
 
-// timed reports whether to measure how long workgroups take. Of dispatches that take no longer than the look at the clock, few do.
+// timed reports whether to measure a call. Of dispatches so short that reading the clock would count, one call in 16 is measured.
 func (l *launch) timed() bool {
 	known := l.pace.get()
 	return l.count.Add(1)%16 == 0 || known == 0 || known*float64(l.total) > float64(worthMeasuring)
 }
 
-// worthMeasuring is a multiple of what a look at the clock takes in a page.
+// worthMeasuring is how long a dispatch must take for each of its calls to be measured: several times what reading the clock takes in a page.
 const worthMeasuring = 5 * time.Microsecond
 
 // run runs some workgroups, and reports whether to go on.
@@ -161,7 +174,7 @@ func (l *launch) run(in *instance, scratch, from, to uint32) bool {
 	return false
 }
 
-// fail ends the launch, and notes why.
+// fail ends the launch: no thread takes a workgroup after it. It notes why.
 func (l *launch) fail(result uint32, err error) {
 	l.next.Store(uint64(l.total))
 	l.mu.Lock()

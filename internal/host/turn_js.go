@@ -4,15 +4,16 @@ package host
 
 import "syscall/js"
 
-// A program in a page has one thread, which it shares with the page: events, timers and frames get their turn only when no goroutine
-// can go on. What computes for long rests now and then until they had it.
+// A program in a page shares its one thread with the page: events, timers and frames of the page get a turn only when no goroutine can
+// run. Code that computes for long therefore waits for a turn of the page now and then.
 
 var (
-	after []func() // what to call when the page has had its turn
-	post  func()   // asks for it
+	after []func() // functions to call once the page has had a turn
+	post  func()   // asks for a turn, and calls them then; nil before the first call of AfterTurn
 )
 
-// AfterTurn calls f when the page, or Node, has run what it had to.
+// AfterTurn returns at once, and has f called after a turn of the page's event loop, or of Node's. f runs in a callback of JavaScript's: it
+// must not block.
 func AfterTurn(f func()) {
 	if post == nil {
 		post = newPost()
@@ -22,7 +23,8 @@ func AfterTurn(f func()) {
 	}
 }
 
-// newPost returns a function that lets the page have its turn and then calls those that wait for it. A timer would wait for 4 ms.
+// newPost returns a function that has the functions of after called after a turn of the event loop. It uses messages, as timers wait for
+// 4 ms: https://html.spec.whatwg.org/multipage/timers-and-user-prompts.html#timers
 func newPost() func() {
 	had := js.FuncOf(func(js.Value, []js.Value) any {
 		list := after
@@ -32,7 +34,7 @@ func newPost() func() {
 		}
 		return nil
 	})
-	if immediate := js.Global().Get("setImmediate"); immediate.Type() == js.TypeFunction { // Node, where messages overtake timers
+	if immediate := js.Global().Get("setImmediate"); immediate.Type() == js.TypeFunction { // Node, where messages would be delivered before timers that are due
 		return func() { immediate.Invoke(had) }
 	}
 	channel := js.Global().Get("MessageChannel").New()

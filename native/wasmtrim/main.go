@@ -49,8 +49,8 @@ func trimFile(path string, shaders ...string) error {
 	return os.WriteFile(path, small, 0o644)
 }
 
-// trim returns a smaller program that does the same. Whatever does not look as expected ends in a panic: of [check], or because it
-// leads outside of the program.
+// trim returns a smaller program that does the same, or an error for a program whose tables are not as expected. The functions that it
+// calls panic for such a program: by [check], or by an index outside of the program.
 func trim(program []byte, shaders ...[]byte) (small []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -65,11 +65,12 @@ func trim(program []byte, shaders ...[]byte) (small []byte, err error) {
 	return m.encode(), nil
 }
 
-// comment matches the comments of shaders but the marks of package shaders, such as "// @param", each with the end of the line before it,
-// so that no empty lines are left, at which package fuse divides texts.
+// comment matches comments of shaders, except for the marks of package shaders such as "// @param". A match begins with the end of the line
+// before, so that no empty line is left: at empty lines package fuse divides texts.
 var comment = regexp.MustCompile(`\n? *// ?[^ @\n].*`)
 
-// shorten removes the comments of a shader that is in a program's memory, and puts spaces at its end, which compress to nothing.
+// shorten removes the comments of a shader's text from a program's memory, and fills its end with spaces, which compress to almost nothing.
+// It does nothing if the program does not have the shader.
 func shorten(memory, text []byte) {
 	if at := bytes.Index(memory, text); at >= 0 {
 		short := comment.ReplaceAll(text, nil)

@@ -2,31 +2,31 @@
 
 import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WAITING, WORDS} from './crew-block.mjs';
 
-// The threads of a program that computes on the CPU, from the side of the program's own: see gpu/simd/crew_js.go.
+// The workers of a program that computes on the CPU, as the program's own thread sees them: see gpu/simd/crew_js.go.
 
-/** How long the page waits for threads at a time, in milliseconds. The program lets it run in between. */
+/** How long close waits for workers, in milliseconds. The program lets the page run between two calls. */
 const PATIENCE = 8;
-/** How long it does so with open eyes, where it may sleep: a page may not. */
+/** For how many milliseconds of that it spins before it sleeps. The main thread of a page may not sleep, and spins all the time. */
 const LOOK_OUT = 0.05;
-/** After how many times a thread is taken for dead: no kernel runs as long, half a minute, without its program's leave. */
+/** After how many calls, half a minute, close takes a worker for dead: programs give no worker that much to do at a time. */
 const LONGEST = 4000;
 
 const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
 
-/** How the platform names what it has. @param {string} name of a module of Node's @returns {any} */
+/** Returns a module of Node's, or undefined elsewhere. @param {string} name @returns {any} */
 const node = (name) => /** @type {any} */ (globalThis).process?.getBuiltinModule?.(name);
 
-/** The most threads that a program starts by itself. */
+/** The most threads of a program that was not asked for a number. */
 const USUAL_THREADS = 16;
 
-/** How many threads a program may have, the one that it runs on included. @param {number} [wanted] @returns {number} */
+/** Returns how many threads a program may have, its own included: 1 without shared memory. @param {number} [wanted] @returns {number} */
 export function threadsFor(wanted) {
   const cores = () => node('node:os')?.availableParallelism() ?? Reflect.get(globalThis, 'navigator')?.hardwareConcurrency ?? 1;
   const workers = node('node:worker_threads') !== undefined || Reflect.get(globalThis, 'crossOriginIsolated') === true && typeof Worker === 'function';
   return workers && typeof SharedArrayBuffer === 'function' ? Math.min(wanted ?? Math.min(cores(), USUAL_THREADS), MOST_THREADS) : 1;
 }
 
-/** Starts a worker that does not keep Node from exiting. @param {import('./thread.mjs').Start} start @param {() => void} failed */
+/** Starts a worker, which does not keep Node from exiting. It throws, or calls failed later, if that fails. @param {import('./thread.mjs').Start} start @param {() => void} failed */
 function spawn(start, failed) {
   const threads = node('node:worker_threads');
   if (threads) {
@@ -42,24 +42,24 @@ function spawn(start, failed) {
   };
   try {
     worker.postMessage(start);
-  } catch (error) { // a platform that sends no memories
+  } catch (error) { // the platform cannot send memories to workers
     worker.terminate();
     throw error;
   }
   return worker;
 }
 
-/** Sleeps until a word changes. @param {Int32Array} words @param {number} at @param {number} value @param {number} ms at most */
+/** Sleeps while a word has a value. @returns {boolean} whether the thread may sleep @param {Int32Array} words @param {number} at @param {number} value @param {number} ms at most */
 function sleep(words, at, value, ms) {
   try {
     Atomics.wait(words, at, value, ms);
     return true;
-  } catch { // in a page
+  } catch { // on the main thread of a page
     return false;
   }
 }
 
-/** The threads beside the program's own. */
+/** The workers that help a program's own thread. Only that thread calls it. */
 export class Crew {
   #memory;
   #at;
@@ -68,13 +68,13 @@ export class Crew {
   #size;
   /** @type {{terminate: () => void}[] | null} */
   #workers = null;
-  /** How often the page has waited since the job was closed. Time is no measure: the machine may have slept. */
+  /** How many calls of close have waited in vain for the present job. They are counted, not timed, as the machine may have been suspended. */
   #waited = 0;
   #sleeps;
 
   /**
    * @param {WebAssembly.Memory} memory of the program @param {number} at the address of the block
-   * @param {{threads: number}} size how many threads compute, the program's own included: it is kept up to date
+   * @param {{threads: number}} size how many threads compute, the program's own included; it is reduced when workers fail
    */
   constructor(memory, at, size) {
     this.#memory = memory;
@@ -85,7 +85,7 @@ export class Crew {
     this.#sleeps = sleep(this.#signed, EPOCH, this.#signed[EPOCH], 0);
   }
 
-  /** Workers are started when there is something for them to do: it takes some milliseconds until they run, and nobody waits for that. */
+  /** Starts the workers, at the first job. It does not wait for the milliseconds that they take to start. */
   #start() {
     /** @type {{terminate: () => void}[]} */
     const workers = this.#workers = [], size = this.#size, wanted = size.threads;
@@ -93,12 +93,12 @@ export class Crew {
       for (let index = 0; index < wanted - 1; index++) {
         workers.push(spawn({memory: this.#memory, at: this.#at, index}, () => { if (this.#workers === workers) size.threads--; }));
       }
-    } catch { // a policy forbids it, or the package is another origin's
+    } catch { // a policy forbids workers, or the package is from another origin than the page
       size.threads = 1 + workers.length;
     }
   }
 
-  /** Opens the job in the block. @returns {boolean} whether there are threads that may come */
+  /** Opens the job that is in the block. @returns {boolean} whether there are workers; without any the job stays closed */
   open() {
     if (!this.#workers) this.#start();
     if (this.#size.threads === 1) return false;
@@ -107,10 +107,14 @@ export class Crew {
     return true;
   }
 
-  /** Takes so many workgroups. @param {number} n @returns {number} the number of the first one */
+  /** Takes n workgroups of the job. @param {number} n @returns {number} the number of the first one */
   take(n) { return Atomics.add(this.#words, NEXT, n); }
 
-  /** Closes the job. @returns {number} 0 when no thread is in it any more, 1 if one still is, 2 if it will not leave */
+  /**
+   * Closes the job, so that no worker enters it any more, and waits a while for the workers in it. It is called until it returns another
+   * number than 1. After 2 there are no workers any more.
+   * @returns {number} 0: no worker is in the job; 1: one still is; 2: one would not leave, and all were terminated
+   */
   close() {
     const signed = this.#signed, began = performance.now();
     if (Atomics.load(signed, EPOCH) & 1) {
@@ -135,12 +139,13 @@ export class Crew {
     return 0;
   }
 
-  /** What the exception of a thread said. */
+  /** The text of the exception of a worker. It is valid until the next job. */
   trap() {
     const text = this.#words.subarray(TRAP);
     return String.fromCharCode(...text.subarray(0, text.indexOf(0)));
   }
 
+  /** Terminates all workers, for good. */
   end() {
     for (const worker of this.#workers ?? []) worker.terminate();
     this.#workers = [];

@@ -3,32 +3,32 @@
 import {Crew} from './crew.mjs';
 
 /**
- * What a program imports to call kernels that it has compiled; see gpu/simd/import_js.go. Nothing that it imports may throw: that would
- * tear down the stack of the whole program.
+ * The functions that a program imports to call the kernels that it has compiled; see gpu/simd/import_js.go. None of them may throw, as that
+ * would end the program.
  */
 export class Kernels {
   /** @type {(Function | undefined)[]} */
   #list = [];
-  /** Numbers of the list that are free. @type {number[]} */
+  /** Indices of the list that are free. @type {number[]} */
   #free = [];
   #trap = '';
-  /** @type {WebAssembly.Memory | null} that threads may share */
+  /** The program's memory if workers may share it. @type {WebAssembly.Memory | null} */
   #memory = null;
-  /** How many threads compute, the program's own included. It has nothing of the program, so that who asks keeps nothing of it. */
+  /** How many threads compute, the program's own included. An object of its own, so that its holders do not keep the program's memory alive. */
   size = {threads: 1};
   /** @type {Crew | null} */
   #crew = null;
 
-  /** @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
+  /** Lets workers help. @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
   share(memory, threads) {
     this.#memory = memory;
     this.size.threads = threads;
   }
 
-  /** Ends all threads but the program's own. */
+  /** Terminates all workers. */
   end() { this.#crew?.end(); }
 
-  /** @param {number} number @param {number} args @param {number} scratch @param {number} from @param {number} to @returns {number} */
+  /** Runs workgroups. It returns -1 if the kernel throws. @param {number} number @param {number} args @param {number} scratch @param {number} from @param {number} to @returns {number} */
   run = (number, args, scratch, from, to) => {
     try {
       return /** @type {Function} */ (this.#list[number])(args, scratch, from, to);
@@ -38,34 +38,37 @@ export class Kernels {
     }
   };
 
-  /** Tells where the block is by which threads hear of jobs. @param {number} block @returns {number} how many threads there may be, 0 if memory is not shared */
+  /**
+   * Makes the crew. @param {number} block the address of its block, see crew-block.mjs
+   * @returns {number} how many threads there may be, 0 if the memory is not shared
+   */
   crew = (block) => {
     if (!this.#memory) return 0;
     this.#crew = new Crew(this.#memory, block >>> 0, this.size);
     return this.size.threads;
   };
 
-  // The methods of the crew.
+  // The methods of the crew, which there must be.
   open = () => Number(/** @type {Crew} */ (this.#crew).open());
   take = (/** @type {number} */ n) => /** @type {Crew} */ (this.#crew).take(n);
   close = () => /** @type {Crew} */ (this.#crew).close();
 
-  /** @param {Function} run of an instance @returns {number} */
+  /** Registers a kernel. @param {Function} run of an instance @returns {number} by which it is called */
   add(run) {
     const number = this.#free.pop() ?? this.#list.length;
     this.#list[number] = run;
     return number;
   }
 
-  /** @param {number} number */
+  /** Forgets a kernel, whose number may be given to another one. @param {number} number */
   remove(number) {
     this.#list[number] = undefined;
     this.#free.push(number);
   }
 
-  /** What the last exception said. */
+  /** The text of the last exception on the program's own thread. */
   trap() { return this.#trap; }
 
-  /** What that of another thread said. */
+  /** The text of the last exception of a worker. */
   crewTrap() { return this.#crew?.trap() ?? ''; }
 }

@@ -20,7 +20,7 @@ import {decodingShared, knowsShared, memorySharer, shareMemory, shareRandom} fro
 /**
  * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
  * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>}} Loading
- *   alone: compiles it for one thread, as an engine may lack the addresses for a shared memory
+ *   alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
  */
 
 /** Where the program looks for what it needs to start; see wasm/internal/page. */
@@ -28,7 +28,7 @@ const START = Symbol.for('sublet.start');
 /** Where glue.js leaves its helper. */
 const GLUE = Symbol.for('sublet.glue');
 
-/** Go's own loader, which defines a global. A page may have one already, of another version of Go: it keeps it. */
+/** Imports Go's own loader, which defines a global. A page may have that of another version of Go, and keeps it. */
 async function goLoader() {
   const scope = /** @type {any} */ (globalThis);
   const before = Object.getOwnPropertyDescriptor(scope, 'Go');
@@ -56,13 +56,13 @@ const PROGRAM = 'sublet.wasm';
 const SIMD_PROGRAM = 'sublet-simd.wasm';
 export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
 
-/** Those that were compiled. @type {Map<string, Promise<WebAssembly.Module>>} */
+/** The package's programs that were compiled, by name and whether their memory is shared. @type {Map<string, Promise<WebAssembly.Module>>} */
 const modules = new Map();
 
 /** @param {Response} response @param {boolean} shared */
 async function compileResponse(response, shared) {
   if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`);
-  // A server that gives the file another type than application/wasm must not be in the way.
+  // Servers may give the file another type than application/wasm, which compileStreaming refuses.
   const known = /^application\/wasm\b/.test(response.headers.get('content-type') ?? '') && (!shared || typeof TransformStream === 'function');
   if (!known) return compileBytes(await response.arrayBuffer(), shared);
   if (!shared || !response.body) return WebAssembly.compileStreaming(response);
@@ -92,7 +92,7 @@ async function compileFile(address, shared) {
   return compileBytes(await files.readFile(new URL(address)), shared);
 }
 
-/** @param {unknown} source @param {boolean} shared whether its memory is to be @returns {Promise<WebAssembly.Module>} */
+/** @param {unknown} source @param {boolean} shared whether its memory is to be shared @returns {Promise<WebAssembly.Module>} */
 async function compile(source, shared) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof Response) return compileResponse(source, shared);
@@ -119,7 +119,8 @@ export function moduleOf(source, own, wanted) {
   if (source !== undefined) {
     const module = compile(source, shared);
     module.catch(() => {}); // whoever waits hears of it
-    return {module, threads, alone: () => compile(source, false)};
+    const alone = source instanceof Response ? undefined : () => compile(source, false); // whose body can be read once only
+    return {module, threads, alone};
   }
   const load = (/** @type {boolean} */ shared) => {
     const key = `${own} ${shared}`, known = modules.get(key);
@@ -132,15 +133,15 @@ export function moduleOf(source, own, wanted) {
   return {module: load(shared), threads, alone: () => load(false)};
 }
 
-/** What adapters that compute on the CPU say of themselves; see kind in wasm/browser/adapter.go. */
+/** Texts by which adapters that compute on the CPU describe themselves; see kind in wasm/browser/adapter.go. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i;
 
-/** Whether WebGPU has more than a program on the CPU, which takes several times as long as this package's own. @param {string} [power] */
+/** Whether WebGPU has an adapter that is no program on the CPU: this package's own is several times as fast as such an adapter. @param {string} [power] */
 export async function hasGPU(power) {
   try {
     const adapter = await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
     if (!adapter) return false;
-    const {info = {}} = /** @type {any} */ (adapter); // which older browsers lack
+    const {info = {}} = /** @type {any} */ (adapter); // older browsers lack it
     if (info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter) return false;
     return !SOFTWARE.test([info.vendor, info.architecture, info.device, info.description].join(' '));
   } catch { // no navigator, or no WebGPU
@@ -222,7 +223,7 @@ export async function load(loading, mark, start) {
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
   const scope = /** @type {any} */ (globalThis);
-  if (!isShared(memory)) scope[GLUE].setMemory(memory); // not all that WebGPU takes may be in shared memory
+  if (!isShared(memory)) scope[GLUE].setMemory(memory); // some functions of WebGPU refuse shared memory
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   const started = new Promise((resolve, reject) => {
     scope[START] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Go's programs define their memory, which is not shared. Those that several threads are to use get a shared one as they are loaded.
+// Programs of Go's define their memory, which is not shared. A program that several threads are to use gets a shared memory by a change of
+// its module as it is loaded.
 
 /** The most pages of a memory. */
 const PAGES = 1 << 16;
@@ -12,23 +13,23 @@ const PROBE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, MEMORY, 4, 1, 3, 1, 1);
 /** Whether the engine compiles modules with a shared memory. */
 export const knowsShared = () => WebAssembly.validate(PROBE);
 
-/** Encodes a number as WebAssembly does. @param {number} n @returns {number[]} */
+/** Encodes a number as unsigned LEB128. @param {number} n @returns {number[]} */
 const leb = (n) => n < 128 ? [n] : [n & 127 | 128, ...leb(n >>> 7)];
 
-/** @param {Uint8Array} bytes @param {number} at @returns {{n: number, end: number} | null} a number and where it ends, if it does */
+/** Decodes unsigned LEB128. @param {Uint8Array} bytes @param {number} at @returns {{n: number, end: number} | null} a number and its end; null if the bytes end first */
 function number(bytes, at) {
   for (let n = 0, shift = 0; at < bytes.length; shift += 7) {
     const byte = bytes[at++];
     n |= (byte & 127) << shift;
-    if (byte < 128) return {n, end: at};
+    if (byte < 128) return {n: n >>> 0, end: at};
   }
   return null;
 }
 
 /**
  * Makes the memory of a module shared.
- * @param {Uint8Array} bytes the module or how it begins
- * @returns {Uint8Array<ArrayBuffer>[] | null} the same in pieces, or null where the section of memories does not end yet
+ * @param {Uint8Array} bytes the module, or its first bytes
+ * @returns {Uint8Array<ArrayBuffer>[] | null} the changed bytes in pieces, which are copies; null if the section of memories is not complete
  */
 export function shareMemory(bytes) {
   for (let at = HEADER; ;) {
@@ -40,16 +41,16 @@ export function shareMemory(bytes) {
       continue;
     }
     if (to > bytes.length) return null;
-    const least = number(bytes, from + 2); // after the count of memories, and what there is beside the least size
+    const least = number(bytes, from + 2); // the initial size, after the number of memories and the flags of the first
     if (bytes[from] !== 1 || bytes[from + 1] > 1 || !least) return [bytes.slice()];
     const memory = [1, 3, ...leb(least.n), ...leb(PAGES)];
     return [bytes.slice(0, at), Uint8Array.of(MEMORY, ...leb(memory.length), ...memory), bytes.slice(to)];
   }
 }
 
-/** What a stream of bytes goes through to become that of a module with a shared memory. */
+/** Returns a transformer of streams that makes the memory of a module shared, see shareMemory. */
 export function memorySharer() {
-  /** @type {Uint8Array | null} what has come, until the memory has */
+  /** The bytes before the end of the section of memories; null once that has come. @type {Uint8Array | null} */
   let begun = new Uint8Array(0);
   return new TransformStream({
     transform(/** @type {Uint8Array} */ chunk, controller) {
@@ -69,10 +70,10 @@ export function memorySharer() {
   });
 }
 
-/** Copies bytes that are in shared memory, which many functions of browsers refuse. @param {any} view @returns {any} */
+/** Copies bytes that are in shared memory, as many functions of browsers refuse them. @param {any} view @returns {any} */
 const unshared = (view) => view?.buffer instanceof SharedArrayBuffer ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice() : view;
 
-/** Has what runs decode text that is in shared memory: Go's loader makes its decoder when it is loaded. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+/** Calls a function while decoders that it makes decode text in shared memory, too: Go's loader makes its decoder when it is imported. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
 export async function decodingShared(run) {
   const scope = /** @type {any} */ (globalThis), Decoder = scope.TextDecoder;
   const Sharing = class extends Decoder {
@@ -87,10 +88,10 @@ export async function decodingShared(run) {
   }
 }
 
-/** The most bytes that the platform makes at a time. */
+/** The most random bytes that getRandomValues makes at a time. */
 const RANDOM = 65536;
 
-/** Replaces the loader's function for random bytes, which may be wanted in shared memory. @param {any} go */
+/** Replaces the loader's function for random bytes: getRandomValues does not write to shared memory. @param {any} go */
 export function shareRandom(go) {
   go.importObject.gojs['runtime.getRandomData'] = (/** @type {number} */ sp) => {
     sp >>>= 0;

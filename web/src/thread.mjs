@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread of a program that computes on the CPU: a worker that runs workgroups of kernels in the program's memory. It never returns to
-// its event loop, but sleeps until there is a job, and ends when it is terminated.
+// A worker of a program that computes on the CPU: it runs workgroups of kernels in the program's memory. It never returns to its event
+// loop, but sleeps until there is a job, and runs until it is terminated.
 
 import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TOTAL, TRAP, TRAPPED, WAITING, WORDS} from './crew-block.mjs';
 
-/** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the thread, from 0 on */
+/** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the worker, from 0 on */
 /** @typedef {(args: number, scratch: number, from: number, to: number) => number} Run the function of a kernel */
 
 /**
- * For how many milliseconds a thread looks out for the next job before it sleeps, if the one before came that soon. To wake one takes as long
- * as a small job; but one that looks out may hold up the program itself, where others use the processor.
+ * For how many milliseconds a worker spins before it sleeps, if the job before came within that time. To wake a worker takes as long as a
+ * small job; but where other programs use the processor, a worker that spins may hold up its own program.
  */
 const LOOK_OUT = 0.2;
-/** How many kernels a thread keeps, as package simd does. */
+/** How many compiled kernels a worker keeps: as many as package simd. */
 const MOST_KERNELS = 512;
 
 const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
@@ -23,9 +23,9 @@ class Thread {
   #index;
   #words;
   #signed;
-  /** Whether the last job came soon. */
+  /** Whether the last job came within LOOK_OUT of the one before. */
   #soon = false;
-  /** The kernels by the numbers of their modules, null where there is none. @type {Map<number, Run | null>} */
+  /** The kernels by the numbers of their modules; null for a module that could not be compiled. @type {Map<number, Run | null>} */
   #kernels = new Map();
 
   /** @param {Start} start */
@@ -36,11 +36,12 @@ class Thread {
     this.#signed = new Int32Array(memory.buffer, at, WORDS);
   }
 
+  /** Helps with one job after another. It does not return. */
   serve() {
     for (let epoch = 0;;) this.#help(epoch = this.#next(epoch));
   }
 
-  /** Waits for the job after one. @param {number} before its epoch @returns {number} */
+  /** Waits until a job is open that is not the last one. @param {number} before the epoch of the last job @returns {number} the epoch of the job */
   #next(before) {
     const signed = this.#signed, began = performance.now();
     for (;;) {
@@ -59,7 +60,7 @@ class Thread {
     }
   }
 
-  /** @param {number} epoch of the job */
+  /** Runs workgroups of a job, if it is still open. @param {number} epoch of the job */
   #help(epoch) {
     const missing = this.#during(epoch, (words) => {
       const number = words[MODULE], run = this.#kernels.get(number);
@@ -67,11 +68,16 @@ class Thread {
       return run === undefined ? {number, text: this.#text(words[TEXT], words[LENGTH])} : null;
     });
     if (!missing) return;
-    const run = this.#compile(missing.number, missing.text); // nobody waits for that
+    const run = this.#compile(missing.number, missing.text); // outside of the job, so that the program does not wait for it
     if (run) this.#during(epoch, () => this.#work(run));
   }
 
-  /** Does something while the job is open, which it may not be any more. @template T @param {number} epoch @param {(words: Uint32Array) => T} what */
+  /**
+   * Calls a function in the job: close waits until it returns. It does not if the job is closed, or has no use for this worker. BUSY is raised
+   * before EPOCH is read, and the program changes EPOCH before it reads BUSY: so one of the two sees what the other has done.
+   * @template T @param {number} epoch @param {(words: Uint32Array) => T} what
+   * @returns {T | null}
+   */
   #during(epoch, what) {
     const words = this.#words;
     Atomics.add(words, BUSY, 1);
@@ -83,9 +89,9 @@ class Thread {
     }
   }
 
-  /** A copy, as no engine compiles what another thread may change. @param {number} at @param {number} length */
+  /** Returns a copy of bytes: engines compile no bytes in shared memory. @param {number} at @param {number} length */
   #text(at, length) {
-    this.#memory.grow(0); // which tells of what others grew
+    this.#memory.grow(0); // so that buffer has the size to which the program has grown the memory
     return new Uint8Array(this.#memory.buffer, at, length).slice();
   }
 
@@ -94,7 +100,7 @@ class Thread {
     let run = null;
     try {
       run = /** @type {Run} */ (new WebAssembly.Instance(new WebAssembly.Module(text), {env: {memory: this.#memory}}).exports.run);
-    } catch { // the others do without this one
+    } catch { // the other threads run the kernel without this one
     }
     for (const oldest of this.#kernels.keys()) {
       if (this.#kernels.size < MOST_KERNELS) break;
@@ -104,7 +110,7 @@ class Thread {
     return run;
   }
 
-  /** Runs workgroups until none is left, as the method work of gpu/simd/launch.go does. @param {Run} run */
+  /** Runs workgroups until none is left, as the method work in gpu/simd/launch.go does. @param {Run} run */
   #work(run) {
     const words = this.#words, total = words[TOTAL], args = words[ARGS], scratch = words[SCRATCH + this.#index];
     for (let most = 1;; most *= 8) {
@@ -120,7 +126,7 @@ class Thread {
     }
   }
 
-  /** @param {Run} run @param {Parameters<Run>} args */
+  /** Calls a kernel's function. If it throws, the text of the exception goes to the block. @param {Run} run @param {Parameters<Run>} args */
   #run(run, ...args) {
     try {
       return run(...args);

@@ -225,6 +225,8 @@ test('the memory of a module becomes shared', async () => {
   }
   const none = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 0, 3, 1, 65, 66);
   assert.equal(shareMemory(none), null);
+  const endless = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 0, 250, 255, 255, 255, 15, 65); // whose section would end before it begins
+  assert.equal(shareMemory(endless), null);
   const stream = new Response(none).body.pipeThrough(memorySharer());
   assert.deepEqual(new Uint8Array(await new Response(stream).arrayBuffer()), none);
 });

@@ -4,30 +4,31 @@ package software
 
 import "time"
 
-// A work that does not take long, and that waits for nothing, is run by the call that submits it: a goroutine, and the page's turn where
-// there is one thread, take longer than a small kernel. That is so for programs that are [Timed]. In a page, after some of these works one
-// goes the long way, by which the page gets its turn.
+// The call that submits a work runs it itself if the work is brief, and no earlier work is unfinished: to wake a goroutine takes longer
+// than a small kernel, and so does a turn of the page where there is one thread. How long a work takes is known if its programs are [Timed].
+// In a page, a work goes to a goroutine after some brief ones all the same, so that the page gets a turn.
 
-// Timed is a Program that knows about how long it runs.
+// Timed is a Program that can estimate how long a dispatch runs.
 type Timed interface {
-	// Takes returns how long a dispatch is likely to run, 0 if that is not known.
+	// Takes returns how long a dispatch is likely to run, 0 if that is not known. It is called with the device locked, and while another
+	// dispatch of the program may run, so it must not wait.
 	Takes(d *Dispatch) time.Duration
 }
 
-// brief is what the queue knows of such works.
+// brief is the queue's state of brief works, where there is one thread.
 type brief struct {
-	runs  bool          // one runs: nothing waits
-	since time.Duration // what they took since one was queued
+	runs  bool          // a brief work runs: it must not pause, as its caller expects it not to wait
+	since time.Duration // an estimate of what brief works have taken since a work went to a goroutine
 }
 
 const (
-	briefly      = 10 * time.Millisecond // of such works until one is queued
-	besides      = 50 * time.Microsecond // of what is done for a work beside its commands
-	bytesPerNano = 4                     // that are moved
-	handOver     = 10 * time.Microsecond // to another thread
+	briefly      = 10 * time.Millisecond // the most that brief works take between two works that go to a goroutine
+	besides      = 50 * time.Microsecond // what a work takes beside its commands
+	bytesPerNano = 4                     // a guess of how many bytes are moved in a nanosecond
+	handOver     = 10 * time.Microsecond // what it takes to wake another thread
 )
 
-// isBrief reports whether a work will not take long.
+// isBrief reports whether the caller is to run a work itself. The caller of enqueue has checked that no earlier work is unfinished.
 func (q *queue) isBrief(w *work) bool {
 	switch {
 	case q.burst == 0:
@@ -64,8 +65,8 @@ func (c *command) takes() time.Duration {
 	return 0
 }
 
-// joins reports whether a command goes on with the queue that the one before had, so that nobody else has it in between. Where there are
-// threads, others may wait for it, but no longer than to be woken.
+// joins reports whether a command runs together with the one before, without unlocking the queue in between. Where there are threads only
+// short commands do, as Close may wait for the lock: for no longer than it takes to be woken.
 func (q *queue) joins(c *command) bool {
 	if q.slice > 0 {
 		return true
@@ -74,7 +75,7 @@ func (q *queue) joins(c *command) bool {
 	return t > 0 && t < handOver
 }
 
-// performBrief performs a work if nobody else does.
+// performBrief performs a work that enqueue left to its caller. The device must not be locked.
 func (d *Device) performBrief(w *work) {
 	switch {
 	case !w.inline:

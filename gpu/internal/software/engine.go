@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package software is the device of the drivers that compute on the CPU. Buffers are memory of the process, and command lists run one
-// after another on a goroutine that exists only while there is work, or in the call that submits them if they are brief. An [Engine] is what such drivers differ in: where the memory comes
-// from, and how kernels run.
+// after another: on a goroutine that exists only while there is work, or in the call that submits them if they are brief. Such drivers
+// differ in their [Engine]: where the memory comes from, and how kernels run.
 //
 // A kernel that panics loses its device, as a crashing shader does on a GPU: half of its results may be written, so nothing after it may
 // run.

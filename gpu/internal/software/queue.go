@@ -25,15 +25,15 @@ type queue struct {
 	running chan struct{} // full while a command runs
 	frees   chan struct{} // done of the last work that gives memory back, nil if there is none
 
-	// slice is how long works may keep the thread, 0 where they have one of their own. They have it since begun, turn is closed when they
-	// have let it go since, and pauses counts how often they did by themselves.
+	// slice is how long works may keep the thread, 0 where they have one of their own. They have kept it since begun. turn is closed once
+	// the page has had a turn since then, and pauses counts how often works have waited for that.
 	slice  time.Duration
 	begun  time.Time
 	turn   <-chan struct{}
 	pauses int
-	burst  int // how many commands run in one go, where there are threads brief ones
+	burst  int // the most commands that run without unlocking the queue in between, see joins; 0 turns that off, and brief works
 	brief  brief
-	next   func() <-chan struct{} // is nextTurn but in tests
+	next   func() <-chan struct{} // nextTurn, which tests replace
 }
 
 // work is what one call has the device do.
@@ -45,7 +45,7 @@ type work struct {
 	done     chan struct{} // closed when no more commands will run
 	kind     kind
 	number   uint64 // of a list
-	inline   bool   // the call that submits it runs it
+	inline   bool   // the call that submits it runs it, see performBrief
 }
 
 // kind tells what a refusal does to a work.
@@ -98,8 +98,8 @@ func (q *queue) init(op string, pauses bool, pause func()) {
 	}
 }
 
-// enqueue has the work done after what was enqueued before: by a goroutine, or by the caller, who calls performBrief without the
-// lock.
+// enqueue has a work done after all that were enqueued before: by a goroutine, or by the caller if w.inline is set. The caller holds the
+// lock, and must unlock it and call performBrief.
 func (d *Device) enqueue(w *work) {
 	q := &d.queue
 	before := q.last

@@ -4,10 +4,10 @@ package software
 
 import "github.com/sublet-gpu/sublet/internal/host"
 
-// turn is closed when the page has a turn, nil if nobody wants to know.
+// turn is closed once the page has had a turn; nil if none was asked for.
 var turn chan struct{}
 
-// nextTurn returns a channel that is closed when the page has run what it had to.
+// nextTurn asks for a turn of the page, and returns a channel that is closed after it.
 func nextTurn() <-chan struct{} {
 	if turn == nil {
 		turn = make(chan struct{})

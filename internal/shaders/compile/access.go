@@ -11,16 +11,17 @@ import (
 
 // array is an array in memory of which four invocations access a scalar each.
 type array struct {
-	place
-	last   *node // the number of its last element
-	stride uint32
+	place         // of the scalar in the first element
+	last   *node  // the index of the last element
+	stride uint32 // bytes from an element to the next
 }
 
-// maxStride is how far neighbours may be apart that are looked at together.
+// maxStride is the largest distance in elements, between the indices of neighbours, for which one test covers all four indices.
 const maxStride = 1 << 12
 
-// access loads or stores a scalar for each of four invocations. If all of them are in range they are at once: next to each other one
-// vector, or at constant distances. Otherwise each index is clamped.
+// access loads or stores a scalar for each of four invocations. If all four indices are in range and, for a store, no invocation is
+// masked, the four scalars are accessed without further tests: as one vector if they are next to each other. Otherwise each index is
+// clamped by itself.
 func (g *function) access(e *ir.Lanes) []*node {
 	p := g.ref(&ir.Ref{Var: e.Ref.Var, Path: e.Ref.Path[:e.At]})
 	a := array{place: p, last: p.va.last, stride: uint32(p.t.Stride)}
@@ -70,7 +71,7 @@ func (g *function) access(e *ir.Lanes) []*node {
 	return []*node{v}
 }
 
-// spread returns the indices of all four.
+// spread returns the indices of all four invocations.
 func (g *function) spread(i *node, stride uint32) *node {
 	if i.typ == wasm.V128 {
 		return i
@@ -78,7 +79,7 @@ func (g *function) spread(i *node, stride uint32) *node {
 	return g.op2(wasm.I32x4Add, g.splat(i), g.words([4]uint32{0, stride, 2 * stride, 3 * stride}))
 }
 
-// inRange accesses elements that are in range, and returns what is loaded or was given.
+// inRange accesses elements that are in range. It returns the vector that is loaded or, for a store, x.
 func (g *function) inRange(a array, i *node, stride uint32, x *node) *node {
 	p := a.place
 	p.addr = g.add(p.addr, g.op2(wasm.I32Mul, i, g.i32(a.stride)))
@@ -92,7 +93,7 @@ func (g *function) inRange(a array, i *node, stride uint32, x *node) *node {
 	})
 }
 
-// clamped accesses elements one by one, and clamps their numbers.
+// clamped accesses elements one by one, each at its index or at the last element if that is out of range.
 func (g *function) clamped(a array, i, x, mask *node) *node {
 	i = g.op2(wasm.I32x4MinU, i, g.splat(a.last))
 	if by := uint32(bits.TrailingZeros32(a.stride)); a.stride == 1<<by {
@@ -113,7 +114,7 @@ func (g *function) clamped(a array, i, x, mask *node) *node {
 	})
 }
 
-// eachLane accesses the four one by one, the last first: wazero checks the bounds of the highest address alone.
+// eachLane accesses the four scalars one by one. It begins with the last one, because wazero then checks only the bounds of that address.
 func (g *function) eachLane(x *node, each func(l int, x *node) *node) *node {
 	var list [4]source
 	for l := 3; l >= 0; l-- {
@@ -125,7 +126,7 @@ func (g *function) eachLane(x *node, each func(l int, x *node) *node) *node {
 	return g.gather(list[:])
 }
 
-// word1 loads a scalar or a vector, or stores x or a lane of it.
+// word1 loads a scalar or a vector of type t or, unless x is nil, stores lane l of x or, with t V128, the whole of x.
 func (g *function) word1(p place, t wasm.ValType, l int, x *node) *node {
 	op := loadOp(t)
 	if x == nil {

@@ -33,11 +33,12 @@ type Options struct {
 // Lanes says when four invocations run at a time: see package lanes.
 type Lanes uint8
 
-// Never, if the code is likely to take less time, or wherever it can be done.
+// The choices. Programs that are [Options.Exact], and those that package lanes does not rewrite, run one invocation after another with
+// each of them.
 const (
-	LanesNever Lanes = iota
-	LanesFaster
-	LanesAlways
+	LanesNever  Lanes = iota
+	LanesFaster       // if the code is likely to take less time
+	LanesAlways       // wherever it can be done
 )
 
 // Module is a kernel as a WebAssembly module. It imports the memory "env"."memory" and exports
@@ -98,7 +99,7 @@ func Compile(source, entry string, o Options) (*Module, error) {
 // Generate translates a program.
 func Generate(p *ir.Program, o Options) (*Module, error) {
 	mod, err := generate(p, o)
-	if o.Lanes == LanesNever || o.Exact || err != nil { // who does not run may have indices out of range
+	if o.Lanes == LanesNever || o.Exact || err != nil { // invocations that are masked may have indices out of range
 		return mod, err
 	}
 	if wide := widen(p); wide != nil {
@@ -149,7 +150,7 @@ type generator struct {
 	facts     map[*ir.Func]*facts
 	memory    map[*ir.Var]bool // variables that are in memory
 	funcs     []wasm.Func
-	costs     []float64 // of them and of run
+	costs     []float64 // of funcs and of run: about how many instructions a call executes
 	numbers   map[*ir.Func]int
 	workgroup map[*ir.Var]uint32 // where in scratch memory they are
 	zeroed    int                // bytes of those
@@ -179,7 +180,7 @@ func (m *generator) spend(n int) {
 // branch counts a block, a branch or a loop.
 func (m *generator) branch() {
 	most := maxBranches
-	if m.prog.Lanes { // which need not be
+	if m.prog.Lanes { // there is the program that runs one invocation after another
 		most /= 4
 	}
 	if m.branches++; m.branches > most {

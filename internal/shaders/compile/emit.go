@@ -11,17 +11,16 @@ import (
 
 // mark finds the nodes that effects need and counts their uses.
 type marker struct {
-	work  []*node
-	slots map[uint32][]item // stores, by slot
-	read  map[uint32]bool
-	// wazero has constant vectors that are used once computed there, also in a loop.
-	wazero bool
+	work   []*node
+	slots  map[uint32][]item // stores, by slot
+	read   map[uint32]bool
+	wazero bool // the code is for wazero: a constant vector that is used once is made where it is used, also in a loop
 }
 
 func (m *marker) use(n *node, from *loop) {
 	n = n.find()
 	n.uses++
-	if n.loop != from && (!m.wazero || n.op != wasm.V128Const) { // of which wazero keeps more than there are registers, on the stack
+	if n.loop != from && (!m.wazero || n.op != wasm.V128Const) { // wazero would keep more of them than there are registers, on the stack
 		n.force = true
 		if n.op == opPhi && !within(from, n.loop) {
 			n.outside = true
@@ -97,8 +96,8 @@ type emitter struct {
 	slots   map[uint32]uint32
 	frames  [2]uint32 // where they begin, and how long one is
 	turns   *turns
-	cost    float64 // instructions that are run, as far as one can tell
-	weight  float64 // how often the present code is
+	cost    float64 // an estimate of how many instructions a call executes
+	weight  float64 // an estimate of how often a call executes the present code
 	costs   []float64
 }
 
@@ -220,8 +219,8 @@ func (e *emitter) node(n *node) {
 	}
 }
 
-// consumes reports whether an operation takes what was loaded. It is done at its place then: where many are done at the end, what they
-// need are more vectors than there are registers.
+// consumes reports whether an operand of an operation is a vector that was loaded. Such an operation is done at its place: if many of them
+// were left to the end, the vectors that they need would be more than there are registers.
 func (n *node) consumes() bool {
 	return n.class == 0 && slices.ContainsFunc(n.args[:], func(a *node) bool { return a != nil && a.find().class != 0 && a.find().typ == wasm.V128 })
 }
@@ -387,8 +386,8 @@ func (e *emitter) leave() {
 }
 
 const (
-	someTurns = 16 // of a loop of which nothing is known
-	laneCost  = 4  // of what takes vectors apart, beside what other instructions cost
+	someTurns = 16 // a guess of how often the body of a loop runs of which nothing is known
+	laneCost  = 4  // what an instruction that accesses one lane costs more than others
 )
 
 func (e *emitter) block(i *item) {

@@ -134,8 +134,8 @@ func (g *function) invocations(step int, body func(local [3]*node)) {
 	})
 }
 
-// unrolled is how many invocations of small functions the code has one after another: their addresses differ by constants. Of tiny ones,
-// for wazero, it has more: what is done for all of them takes longer there than what they do.
+// unrolled is how many invocations of a small entry point the code repeats, so that their addresses differ by constants. Tiny entry points are
+// repeated more often for wazero, where the code around the invocations takes longer than the invocations themselves.
 const (
 	unrolled     = 4
 	unrolledTiny = 8
@@ -147,7 +147,7 @@ func (m *generator) small() bool {
 	return !m.prog.Lanes && !f.loops && f.size <= 250 && m.prog.Size[0]%unrolled == 0
 }
 
-// copies is how many invocations of a small entry point the code has.
+// copies returns how many invocations of a small entry point the code repeats.
 func (m *generator) copies() uint32 {
 	if m.o.Wazero && m.facts[m.prog.Entry].size <= 180 && m.prog.Size[0]%unrolledTiny == 0 {
 		return unrolledTiny
@@ -265,7 +265,7 @@ func (g *function) number(in *inputs) *node {
 	return g.add(in.local[0], g.op2(wasm.I32Mul, row, g.i32(uint32(size[0]))))
 }
 
-// step is how many invocations are run at a time, across how often that is along x.
+// step returns how many invocations run at a time.
 func (m *generator) step() int {
 	if m.prog.Lanes {
 		return 4
@@ -273,9 +273,10 @@ func (m *generator) step() int {
 	return 1
 }
 
+// across returns how many such groups of invocations a workgroup has along x.
 func (m *generator) across() int { return (m.prog.Size[0] + m.step() - 1) / m.step() }
 
-// frameNumber is the place of an invocation among those that have a frame.
+// frameNumber returns the number of the frame of an invocation, or of the four that run at a time.
 func (g *function) frameNumber(in *inputs) *node {
 	row := g.add(in.local[1], g.op2(wasm.I32Mul, in.local[2], g.i32(uint32(g.gen.prog.Size[1]))))
 	x := g.divide(ir.Div, ir.U32, in.local[0], g.i32(uint32(g.gen.step())), 1)

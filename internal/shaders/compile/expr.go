@@ -240,7 +240,7 @@ func (g *function) bitcast(x *node, t wasm.ValType) *node {
 
 const magic = 12582912
 
-// rounded returns the nearest whole numbers. To add 1.5 * 2^23 to small ones, and to subtract it, takes less time.
+// rounded returns the nearest whole numbers. It rounds small numbers by adding 1.5 * 2^23 and subtracting it again, which takes less time.
 func (g *function) rounded(x *node) *node {
 	if !small(x) {
 		return g.float(nearest, x)
@@ -251,7 +251,7 @@ func (g *function) rounded(x *node) *node {
 	return n
 }
 
-// small reports whether a vector of floats has small numbers.
+// small reports whether all elements of a vector of floats are known to be smaller than 2^20.
 func small(n *node) bool {
 	if n.typ != wasm.V128 {
 		return false

@@ -51,7 +51,7 @@ func (g *function) fold(n *node) *node {
 // foldMask simplifies operations on masks that hold for all or for none.
 func (g *function) foldMask(n *node) *node {
 	for i, c := range n.args[:2] {
-		if c == nil || c.op != wasm.V128Const || !cheap(c.lanes) || c.lanes[0] != 0 && c.lanes[0] != 0xff {
+		if c == nil || c.op != wasm.V128Const || !cheap(c.lanes) {
 			continue
 		}
 		other := n.args[1-i]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
@@ -82,6 +83,71 @@ func TestLanesShortBuffers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLanesLikeOne compares kernels four invocations at a time with the same ones one after another: values that are used twice, variables
+// that invocations need after they have left a loop, and barriers in the middle of expressions. With 13 the last group is not full.
+func TestLanesLikeOne(t *testing.T) {
+	head := "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@group(0) @binding(1) var<storage, read_write> r: array<u32>;\nvar<workgroup> w: array<u32, 16>;\n"
+	for _, c := range []struct{ name, before, body string }{
+		{"distance of a value", "", "let a = vec2f(f32(x[i]), 1.0); let b = vec2f(f32(x[i] * 3u), 2.0); let d = distance(a, b); r[i] = u32(b.x) + 1000u * u32(10.0 * d);"},
+		{"variable begins with another", "", "var a = 0u; var j = 0u; loop { if (j >= i) { break; } j++; a = j; } var b = a; b += 1u; r[i] = b + x[0];"},
+		{"index by another", "", "var a = 0u; var j = 0u; loop { if (j >= i) { break; } j++; a = j; } var c = a + 1u; r[i] = c + x[0];"},
+		{"barrier in call", "fn g(i: u32) -> u32 { w[i] = i; workgroupBarrier(); return w[15u - i]; }", "r[i] = x[i] * 7u + g(i) + i;"},
+		{"barrier in call, index", "fn g(i: u32) -> u32 { w[i] = i; workgroupBarrier(); return w[15u - i]; }", "r[(i * 5u + x[i]) % 16u] = g(i) + i;"},
+		{"barrier in condition", "fn g(i: u32) -> u32 { w[i] = i; workgroupBarrier(); return w[15u - i]; }", "var k = x[i]; if (x[i] * 3u + g(i) > 9u) { k += 100u; } r[i] = k;"},
+		{"barrier in loop", "fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; }", "var k = x[i]; for (var j = 0u; j < 3u; j++) { k = k * 3u + g(i); } r[i] = k;"},
+		{"break if", "", "var s = 0u; var j = 0u; loop { if (x[i] == 3u) { continue; } s += j; continuing { j++; break if j > x[i]; } } r[i] = s * 100u + j;"},
+		{"switch", "", "var s = 0u; for (var j = 0u; j < 6u; j++) { switch (x[i] % 4u) { case 1u: { if (j > i) { break; } s += 1u; } case 2u: { if (j < 3u) { continue; } s += 10u; } default: { if (j == 4u) { break; } s += 100u; } } s += 1000u; } r[i] = s;"},
+		{"return in loops", "fn g(i: u32) -> u32 { var s = 0u; loop { loop { s++; if (s > i) { return s; } if (s % 3u == x[i] % 3u) { break; } } s += 5u; if (s > 40u) { break; } } return s + 1000u; }", "r[i] = g(i) + g(2u * i) + x[i];"},
+		{"declared between", "", "var a = i; loop { if (a > 20u) { break; } a += x[i]; } var b = a; var c = b + a; loop { if (c > 100u) { break; } c += 7u + b; } r[i] = a + b * 100u + c * 10000u;"},
+		{"continuing part", "", "var s = 0u; var k = 0u; loop { var a = 0u; var j = 0u; loop { if (j >= i) { break; } j++; a = j; } continuing { s += a; k++; break if k > 2u; } } r[i] = s + x[0];"},
+		{"break if", "", "var k = 0u; loop { var a = 0u; var j = 0u; loop { if (j >= i) { break; } j++; a = j; } continuing { k++; break if k > a; } } r[i] = k + x[0];"},
+		{"array", "", "var s = 0u; for (var k = 0u; k < 9u; k++) { var a: array<u32, 4>; if (k > i) { break; } a[x[i] % 4u] += k; a[k & 3u] += i; s += a[i & 3u] + 3u * a[2]; } r[i] = s;"},
+		{"arms", "", "var s = vec2u(i, 1u); if (x[i] > 4u) { s = s.yx; if (i % 2u == 0u) { s.x += 7u; } else if (x[i] > 9u) { r[i] = 5u; return; } s.y += 3u; } else { for (var k = i; k < 8u; k += 2u) { s.x += k; if (s.x > 11u) { s.y = k; break; } } } r[i] = s.x * 100u + s.y;"},
+		{"pointers", "fn add(p: ptr<function, u32>, n: u32) -> u32 { if (n > 6u) { return 1u; } *p += n; return *p; }", "var s = i; let a = s + add(&s, x[i]) * 10u; if (i > 3u) { s += add(&s, 2u); } r[i] = s + 1000u * a;"},
+		{"short cut", "fn f(n: u32) -> bool { r[n] += 1u; return n > 6u; }", "var s = 0u; loop { if ((s > 4u && f(i)) || (s > x[i] && f((i + 3u) % 16u))) { break; } s++; if (s > 9u) { break; } } r[i] += 100u * s;"},
+		{"condition before a barrier", "fn h(n: u32) -> u32 { var s = n; for (var j = 0u; j < 3u; j++) { s = s * 3u + x[s % 16u]; } return s; } fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; }", "var k = i; if (h(x[1]) > 3u) { k += g(i); } if (h(x[1]) < 3u) { k += 100u * g(i); } else { k += 3u * g(i); } r[i] = k;"},
+		{"loop with barriers", "fn h(n: u32) -> u32 { var s = n; for (var j = 0u; j < 3u; j++) { s = s * 3u + x[s % 16u]; } return s; } fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; }", "var k = i; for (var j = 0u; h(j) < 200u && j < 9u; j++) { k += g(i); } r[i] = k;"},
+		{"break if with barriers", "fn h(n: u32) -> u32 { var s = n; for (var j = 0u; j < 3u; j++) { s = s * 3u + x[s % 16u]; } return s; } fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; }", "var k = i; var j = 0u; loop { k += g(i) + x[i]; continuing { j++; break if h(j) > 120u || j > 5u; } } r[i] = k + 1000u * j;"},
+		{"choice with barriers", "fn h(n: u32) -> u32 { var s = n; for (var j = 0u; j < 3u; j++) { s = s * 3u + x[s % 16u]; } return s; } fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; }", "var k = i; switch (h(2u) & 3u) { case 0u: { k += g(i); } case 1u: { k += 3u * g(i); } default: { k += 7u * g(i) + x[h(k) & 15u]; } } r[i] = k + h(k);"},
+		{"loads for all", "fn h(n: u32) -> u32 { var s = n; for (var j = 0u; j < 3u; j++) { s = s * 3u + x[s % 16u]; } return s; } fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); let v = w[15u - i]; workgroupBarrier(); return v; } var<workgroup> n: u32;", "if (i == 5u) { n = x[i]; } let m = workgroupUniformLoad(&n); var k = m + i; if (workgroupUniformLoad(&n) > 2u) { k += g(i) * x[workgroupUniformLoad(&n)]; } r[i] = k;"},
+		{"wrapping index", "", "r[i] = x[i + 4294967293u] + 100u * x[i - 2u] + 10000u * x[3u - i];"},
+	} {
+		for _, size := range []string{"16", "13"} {
+			text := head + c.before + "\n@compute @workgroup_size(" + size + ")\nfn main(@builtin(local_invocation_index) i: u32) {\n  " + c.body + "\n}\n"
+			mod := parse(t, text)
+			if lanes.Widen(mod) == nil {
+				t.Errorf("%s stays as it is", c.name)
+			}
+			var got [2][]byte
+			for k, mode := range []compile.Lanes{compile.LanesNever, compile.LanesAlways} {
+				m, err := compile.Generate(mod, compile.Options{Lanes: mode})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[k] = make([]byte, 64)
+				compiletest.Run(t, m, [3]uint32{1, 1, 1}, nil, [][]byte{words(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16), got[k]})
+			}
+			if !bytes.Equal(got[0], got[1]) {
+				t.Errorf("%s: workgroups of %s: got %v, want %v", c.name, size, got[1], got[0])
+			}
+		}
+	}
+}
+
+// TestLanesAtOnce translates programs in several goroutines, as devices do that compile kernels at the same time.
+func TestLanesAtOnce(t *testing.T) {
+	var all sync.WaitGroup
+	for range 8 {
+		p := parse(t, programs[0].text("u32"))
+		all.Go(func() {
+			if lanes.Widen(p) == nil {
+				t.Error("the program stays as it is")
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestLanesEndless stops loops that some of the invocations never leave.

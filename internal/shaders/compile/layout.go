@@ -347,7 +347,8 @@ func (g *function) storeCell(p place, c cell, v *node) {
 	}
 }
 
-// joined makes one store of those of the four lanes of a vector, the last of which this is.
+// joined replaces the stores of the four lanes of a vector to neighbouring words by one store of the vector. last is the store of the last
+// lane; joined reports whether the three before it were there.
 func (g *function) joined(last item) bool {
 	lane := func(i *item) *node {
 		if i.kind == itemStore && (i.op == wasm.F32Store || i.op == wasm.I32Store) && (i.node.op == wasm.F32x4ExtractLane || i.node.op == wasm.I32x4ExtractLane) {

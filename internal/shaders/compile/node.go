@@ -63,7 +63,7 @@ type loop struct {
 	outer  *region
 	pre    []*node
 	closed bool
-	turns  uint32 // 0 if they are not known
+	turns  uint32 // how often the body runs, 0 if that is not known
 }
 
 // region is a sequence of code with one entry: the arm of an if, a block or the body of a loop.
@@ -71,7 +71,7 @@ type region struct {
 	items  []item
 	parent *region
 	closed bool
-	rare   bool // it is hardly ever run
+	rare   bool // it hardly ever runs, and does not count as a cost
 }
 
 func (r *region) open() bool {
@@ -175,7 +175,7 @@ func (g *function) place(n *node, pinned bool) *node {
 	return made
 }
 
-// cheap tells constants that engines make without memory.
+// cheap reports whether all bits of a constant are the same: engines make such constants without a load.
 func cheap(lanes [16]byte) bool {
 	for _, b := range lanes {
 		if b != lanes[0] {

@@ -87,7 +87,9 @@ func (w *writer) block(result string) {
 	w.depth--
 	if w.main {
 		for _, l := range w.names[known:] {
-			w.digest(l)
+			if w.IntN(2) == 0 { // others may end with the loop that is the last to use them
+				w.digest(l)
+			}
 		}
 		if n := w.IntN(len(w.names)); n < known {
 			w.digest(w.names[n])
@@ -219,9 +221,12 @@ func (w *writer) loop(result string) {
 		body()
 		p("}")
 	case 2:
-		p("var %s = 0u; loop {", k)
+		x := w.expr("u32", 2)
+		own := w.name("u32", false)
+		p("var %s = 0u; loop { var %s = %s;", k, own, x)
 		body()
 		p("continuing { %s += 1u;", k)
+		w.digest(local{own, "u32", false})
 		w.budget++
 		w.assign()
 		p("break if %s >= %s || %s; } }", k, bound, w.expr("bool", 1))
@@ -280,7 +285,7 @@ func (w *writer) expr(t string, depth int) string {
 			"select("+e(t)+", "+e(t)+", "+e("bool")+")")
 	case "f32":
 		return w.pick(sum("+", "-", "*"), sum("/"), "x["+e("u32")+" & 63u]", w.element(), "sqrt(abs("+e(t)+"))", "floor("+e(t)+")", "f32("+e("u32")+" & 255u)",
-			"f32("+e("i32")+")", "dot("+e("vec3<f32>")+", "+e("vec3<f32>")+")", e("vec3<f32>")+".y", "length("+e("vec3<f32>")+")", w.called("f1("+e("vec3<f32>")+", "+e("i32")+")", "1.0"), "sin("+e(t)+")",
+			"f32("+e("i32")+")", "dot("+e("vec3<f32>")+", "+e("vec3<f32>")+")", e("vec3<f32>")+".y", "length("+e("vec3<f32>")+")", "distance("+e("vec3<f32>")+", "+e("vec3<f32>")+")", w.called("f1("+e("vec3<f32>")+", "+e("i32")+")", "1.0"), "sin("+e(t)+")",
 			e("array<f32, 4>")+"["+e("u32")+" & 3u]", "select("+e(t)+", "+e(t)+", "+e("bool")+")", "-"+e(t), "mix("+e(t)+", "+e(t)+", 0.25)")
 	case "bool":
 		return w.pick("("+e("u32")+" "+w.pick("<", ">=", "==", "!=")+" "+e("u32")+")", "("+e("f32")+" < "+e("f32")+")", "("+e("i32")+" > "+e("i32")+")", sum("&&", "||", "&", "|"), "!"+e(t), "any("+e("vec2<u32>")+" == "+e("vec2<u32>")+")",

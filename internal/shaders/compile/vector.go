@@ -42,7 +42,7 @@ func (g *function) loadSplat(of *node, t wasm.ValType, lane uint32) *node {
 	if !g.gen.o.Wazero {
 		return g.intern(n, of.class != 0)
 	}
-	if g.gen.prog.Lanes { // wazero 1.12 makes a splat of what a register was before: one turn of a loop waits for another
+	if g.gen.prog.Lanes { // the splat of wazero 1.12 depends on the old content of its register, so that a turn of a loop waits for the one before
 		n.op = wasm.V128Load32Zero
 		first := g.words([4]uint32{0x03020100, 0x03020100, 0x03020100, 0x03020100})
 		return g.make(&node{op: wasm.I8x16Swizzle, typ: wasm.V128, args: [3]*node{g.intern(n, of.class != 0), first}})

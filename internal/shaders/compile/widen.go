@@ -9,10 +9,11 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/lanes"
 )
 
-// widen has four invocations run at a time, if that can be done.
+// widen rewrites a program to run four invocations at a time. It returns nil where package lanes does not, or fails: the program itself
+// runs without it.
 func widen(p *ir.Program) (wide *ir.Program) {
 	defer func() {
-		if recover() != nil { // a mistake of ours, and no need
+		if recover() != nil { // a bug of package lanes must not fail a kernel that compiles without it
 			wide = nil
 		}
 	}()

@@ -6,6 +6,6 @@ package compile
 
 import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
-// widen leaves programs as they are: those for pages with and without a GPU, which have this compiler too, are to be small, and run the
-// library's kernels.
+// widen returns nil: the programs for pages, which have this compiler too, are to be small, and run the library's own kernels, which
+// compute four elements at a time as they are written.
 func widen(*ir.Program) *ir.Program { return nil }

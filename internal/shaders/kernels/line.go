@@ -7,17 +7,17 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Products of a single row.
+// The kernels for products of a single row.
 const (
-	lineStripe = 4 * 1024 // STRIPE of line's file, elements
-	lineRows   = 8
-	leastChunk = 16 // quads of k in a part
+	lineStripe = 4 * 1024 // columns of a stripe: STRIPE of line.wgsl, in elements
+	lineRows   = 8        // rows of B that line.wgsl reads side by side
+	leastChunk = 16       // the fewest and the most quads of k in a part
 	mostChunk  = 96
-	dotsGroup  = 4
-	mostDots   = 4 * shaders.LoopLimit // elements of a column
+	dotsGroup  = 4                     // invocations of a workgroup of dots.wgsl
+	mostDots   = 4 * shaders.LoopLimit // the most elements of a column for dots.wgsl
 )
 
-// single reports whether a product is of a row that is worth kernels of its own.
+// single reports whether a product is that of a single row, and large enough for the kernels of such products.
 func (r *Request) single() bool {
 	if r.B.ColMajor {
 		return r.M == 1 && r.N > 4 && r.K > 4 && r.K <= mostDots
@@ -25,17 +25,17 @@ func (r *Request) single() bool {
 	return r.M == 1 && r.N >= 16 && r.K >= lineRows
 }
 
-// loads tells how a line of so many elements is read: in vectors, or one by one if it does not end with one.
+// loads tells how to read a matrix whose lines have so many elements: in vectors if each line ends with a whole one, else one by one.
 func (o *Operand) loads(rows, cols, line int, alongK bool) Factor {
 	f := o.factor(rows, cols, alongK)
 	f.Vector = f.Vector && line%4 == 0
 	return f
 }
 
-// step is what a vector counts for.
+// step returns by how much the index grows from a vector to the next: 4 where a factor is read one element at a time.
 func (c Factor) step() int { return 4 / c.Unit() }
 
-// planLine plans a row times a matrix that lies across k.
+// planLine plans the product of a row and a matrix that is stored by rows.
 func planLine(r *Request) *Product {
 	wide := shaders.Ceil(r.N, lineStripe)
 	chunk := min(max(leastChunk, shaders.Ceil(quads(r.K), maxParts)), mostChunk) &^ 1
@@ -54,7 +54,7 @@ func planLine(r *Request) *Product {
 	return p
 }
 
-// planDots plans a row times a matrix that lies along k.
+// planDots plans the product of a row and a matrix that is stored by columns.
 func planDots(r *Request) *Product {
 	k := Kernel{form: productDots}
 	k.a, k.b = r.A.loads(1, r.K, r.K, !r.A.ColMajor), r.B.loads(r.K, r.N, r.K, true)
@@ -66,13 +66,13 @@ func planDots(r *Request) *Product {
 	return p
 }
 
-// lineParts is the part of line's text that depends on the factors' types.
+// lineParts returns the part of line.wgsl that depends on the types of the factors.
 func lineParts(k *Kernel, f *fuse.Func) string {
 	a := fuse.Slot{Type: k.a.Type}
 	return a.Text("a", 1, "read") + splatText + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type) + storedText(k, f)
 }
 
-// dotsParts is that of dots.
+// dotsParts returns the part of dots.wgsl that depends on the types and layouts of the factors.
 func dotsParts(k *Kernel, f *fuse.Func) string {
 	next := ""
 	if !k.a.AlongK {
@@ -81,8 +81,9 @@ func dotsParts(k *Kernel, f *fuse.Func) string {
 	return k.a.reads("a", "left", "some_left", 1, next) + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type)
 }
 
-// reads writes the binding of a factor called x, a function that reads a vector of it, and one that reads the first elements of one and
-// takes zeros for the others. Elements that do not lie in vectors are next apart.
+// reads returns WGSL text: the binding of a factor, which is called x; a function, called quad, that reads a vector of it; and one, called
+// some, that reads the first n elements of a vector, with zeros for the others. next is the text of a factor " * step" where elements are
+// not next to each other, otherwise empty.
 func (c Factor) reads(x, quad, some string, binding int, next string) string {
 	s := fuse.Slot{Type: c.Type, Vec: c.Vector}
 	text := s.Text(x, binding, "read") + "fn $1(q: u32) -> V { return V($0_quad(q)); }\nfn $2(q: u32, n: u32) -> V { return $1(q); }\n"

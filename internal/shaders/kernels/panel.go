@@ -18,7 +18,7 @@ const (
 	smallFactor = 1 << 15
 )
 
-// panels reports whether a product is computed by panels: unless it has hardly more rows or columns than one.
+// panels reports whether a product is computed by panels: it has more than two rows, and more than one vector of columns.
 func (r *Request) panels() bool { return r.M > 2 && r.N > 4 }
 
 // planPanels lists the launches of a product by panels of B, which are packed unless the kernel can read them where they lie and it is
@@ -56,9 +56,10 @@ func panelText(k *Kernel, f *fuse.Func) string {
 	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(f.Type)
 }
 
+// splatText is a function that reads an element of A into all elements of a vector.
 const splatText = "fn splat(q: u32) -> V { return V(T(a_at(q))); }\n"
 
-// addingText is how numbers of a type are multiplied and added.
+// addingText returns a function that adds the product of two vectors of a type to a third.
 func addingText(t fuse.Type) string {
 	sum := "x * y + sum"
 	if t == fuse.F32 {

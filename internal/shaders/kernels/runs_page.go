@@ -4,4 +4,5 @@
 
 package kernels
 
+// runsSIMD is false: programs for pages with WebGPU leave out the kernels that only the driver "simd" runs.
 const runsSIMD = false

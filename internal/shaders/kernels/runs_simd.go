@@ -4,5 +4,5 @@
 
 package kernels
 
-// runsSIMD leaves out of programs for pages with WebGPU what only the driver "simd" needs.
+// runsSIMD reports whether the program has the kernels that only the driver "simd" runs.
 const runsSIMD = true

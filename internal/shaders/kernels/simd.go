@@ -9,7 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Family is kernels for one kind of device.
+// Family is a set of kernels for one kind of device.
 type Family struct {
 	product func(*Request) *Product
 	softmax func(rows, cols int) *Launch
@@ -19,10 +19,10 @@ type Family struct {
 // them out of programs that do not name them.
 var SIMD = &Family{planSIMD, planHeld}
 
-// member is what a form of a family knows of itself.
+// member is what a form has that belongs to a family.
 type member struct {
-	part  func(*Kernel, *fuse.Func) string // of the fused region
-	whole func(*Kernel) bool               // whether rows end with a vector; nil: its indices may be out of range
+	part  func(*Kernel, *fuse.Func) string // returns the form's own text for the fused region
+	whole func(*Kernel) bool               // reports whether each row ends with a whole vector; nil if indices may be out of range
 }
 
 var (
@@ -61,12 +61,12 @@ func planSIMD(r *Request) *Product {
 	return planLine(r)
 }
 
-// planHeld plans the softmax of rows into a result of float32 that is stored in vectors, or neighbours side by side.
+// planHeld plans the softmax of rows. The result must be float32, and the elements of a row next to each other.
 func planHeld(rows, cols int) *Launch {
 	return Kernel{form: softmaxHeld, params: []int{rowsSize}}.launch(shaders.Ceil(rows, rowsSize), rows, cols, nan)
 }
 
-// storedText reads a vector of the result.
+// storedText returns the text of a function that reads a vector of the result.
 func storedText(_ *Kernel, f *fuse.Func) string {
 	if f.Store.Class == fuse.Beside {
 		return "fn stored(f: Fixed, i: u32, j: u32) -> V {\n  let o = f.o.x + i * f.o.y + j;\n  return V(s0_at(o), s0_at(o + 1u), s0_at(o + 2u), s0_at(o + 3u));\n}\n"

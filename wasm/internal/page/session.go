@@ -44,8 +44,8 @@ type Session struct {
 	// Keep is called for the error of a command that Fills, and After when any command is over.
 	Keep  func(handle uint32, f *Failure)
 	After func()
-	// Idle is set where no event of the page's wakes the goroutines of the program: it must be given turns until they are done. It
-	// reports whether the device is known to be done with everything.
+	// Idle reports whether the device is known to have done everything. It is set where the program computes on the CPU: no event of the page
+	// then wakes its goroutines, so that the page must call the program until they are done.
 	Idle func() bool
 
 	run     func(command Command, words []uint32, flags *Flags)

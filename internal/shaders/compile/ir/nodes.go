@@ -92,15 +92,15 @@ type Builtin struct {
 	T    *Type // nil for none
 }
 
-// Lanes accesses a scalar in memory for each of four invocations. The index of the step with number At differs: it is a vector of four
-// or, if it is a scalar, that of the first of them, from which the others go on by Stride. Where X is nil the four are loaded; else
-// they are stored, by those that Mask, unless it is nil, holds for.
+// Lanes accesses a scalar in memory for each of four invocations. Step At of the path has an index that differs between them: a vector of
+// four indices or, if it is a scalar, the index of the first invocation, to which each further one adds Stride. If X is nil the four
+// scalars are loaded; otherwise X, a vector, is stored by the invocations of Mask, or by all if Mask is nil.
 type Lanes struct {
-	Ref     *Ref // T is the scalar's
+	Ref     *Ref // its T is the type of the scalar
 	At      int
 	Stride  uint32
 	X, Mask Expr
-	T       *Type // a vector of four, nil of a store
+	T       *Type // a vector of four, nil for a store
 }
 
 // Type implements [Expr].

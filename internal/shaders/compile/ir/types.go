@@ -101,7 +101,7 @@ type Var struct {
 type Value struct {
 	Name string
 	Type *Type
-	Temp bool // the statement that follows uses it, and nothing else
+	Temp bool // only the statement that follows uses the value, or temporary values before it
 }
 
 // Input is what an entry point's parameter is given.
@@ -141,5 +141,5 @@ type Program struct {
 	Funcs []*Func
 	Entry *Func
 	Size  [3]int // of a workgroup
-	Lanes bool   // it runs four invocations along x at a time: what it is given of them is the first one's
+	Lanes bool   // it runs four invocations along x at a time, and is given the ids of the first of them
 }

@@ -2,14 +2,15 @@
 
 package ir
 
-// Visitor looks at the parts of a function. Each of its functions may be nil.
+// Visitor walks over the statements, expressions and references of a function. It calls one of its functions, each of which may be nil,
+// for each of them, before the parts of that one. It does not follow calls.
 type Visitor struct {
 	Stmt func(Stmt)
 	Expr func(Expr)
 	Ref  func(*Ref)
 }
 
-// List looks at statements.
+// List walks over statements.
 func (v *Visitor) List(list []Stmt) {
 	for _, s := range list {
 		if v.Stmt != nil {
@@ -46,7 +47,7 @@ func (v *Visitor) List(list []Stmt) {
 	}
 }
 
-// SeeRef looks at a reference, which may be nil.
+// SeeRef walks over a reference, which may be nil.
 func (v *Visitor) SeeRef(r *Ref) {
 	if r == nil {
 		return
@@ -59,7 +60,7 @@ func (v *Visitor) SeeRef(r *Ref) {
 	}
 }
 
-// See looks at an expression, which may be nil.
+// See walks over an expression, which may be nil.
 func (v *Visitor) See(e Expr) {
 	if e == nil {
 		return

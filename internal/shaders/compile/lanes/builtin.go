@@ -4,7 +4,7 @@ package lanes
 
 import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
-// byComponent reports whether a function of vectors is one of their components.
+// byComponent reports whether a function of vectors applies to each of their components by itself.
 func byComponent(fn ir.Fn) bool {
 	switch fn {
 	case ir.FnAll, ir.FnAny, ir.FnArrayLength, ir.FnCross, ir.FnDeterminant, ir.FnDistance, ir.FnDot, ir.FnExtractBits, ir.FnFaceForward,
@@ -14,7 +14,8 @@ func byComponent(fn ir.Fn) bool {
 	return fn <= ir.FnTrunc
 }
 
-// builtin calls a built-in function. What is not done by component is computed for one invocation after another, unless it is frequent.
+// builtin translates a call of a built-in function. A function that does not apply to each component by itself is computed for one
+// invocation after another, unless geometric knows it.
 func (f *function) builtin(e *ir.Builtin) value {
 	switch {
 	case e.Fn == ir.FnArrayLength:
@@ -46,7 +47,7 @@ func (f *function) builtin(e *ir.Builtin) value {
 	})
 }
 
-// geometric are the frequent functions of vectors as such.
+// geometric computes a frequent function of whole vectors for four invocations at once. It reports whether it knows the function.
 func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	x := make([][]part, len(args))
 	for i, a := range args {
@@ -67,10 +68,11 @@ func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	case ir.FnLength:
 		return one(f.length(x[0]))
 	case ir.FnDistance:
+		apart := make([]part, len(x[0])) // the operands' own parts may be those of a value that is used again
 		for i, p := range x[0] {
-			x[1][i] = op(ir.Sub, p, x[1][i])
+			apart[i] = op(ir.Sub, p, x[1][i])
 		}
-		return one(f.length(x[1]))
+		return one(f.length(apart))
 	case ir.FnNormalize:
 		v, n := value{t: e.T}, f.length(x[0])
 		for _, p := range x[0] {
@@ -88,6 +90,7 @@ func (f *function) geometric(e *ir.Builtin, args []value) (value, bool) {
 	return value{}, false
 }
 
+// length returns the length of a vector, of a single scalar its absolute value.
 func (f *function) length(x []part) part {
 	fn := ir.FnAbs
 	p := x[0]
@@ -97,7 +100,7 @@ func (f *function) length(x []part) part {
 	return part{shape: p.shape, x: f.temp(&ir.Builtin{Fn: fn, Args: []ir.Expr{p.x}, T: f.p.typeOf(p.shape, ir.F32)})}
 }
 
-// atomic has one invocation after another access an atomic.
+// atomic translates a call of an atomic function: one invocation after another accesses the variable.
 func (f *function) atomic(e *ir.Builtin) value {
 	path := f.path(e.Ref)
 	args := make([]value, len(e.Args))
@@ -141,19 +144,19 @@ func (f *function) atomic(e *ir.Builtin) value {
 	return v
 }
 
-// eachLane makes code for each of the invocations, which those run that the mask holds for.
+// eachLane makes code for each invocation by itself, which runs if the invocation is in the mask.
 func (f *function) eachLane(body func(l int)) {
 	for l := range width {
 		if f.mask == nil {
 			body(l)
 			continue
 		}
-		live := &ir.Swizzle{X: load(f.mask), Lanes: []uint8{uint8(l)}, T: scalars.Scalar(ir.Bool)}
+		live := &ir.Swizzle{X: load(f.mask), Lanes: []uint8{uint8(l)}, T: scalars[ir.Bool]}
 		f.emit(&ir.If{Cond: live, Then: f.collect(func() { body(l) })})
 	}
 }
 
-// call calls a function of the program.
+// call translates a call of a function of the program. One without effects whose arguments are the same for all is called once, as it is.
 func (f *function) call(e *ir.Call) value {
 	args := make([]value, len(e.Args))
 	simple := !f.p.notes[e.Func].effects
@@ -201,7 +204,7 @@ func (f *function) call(e *ir.Call) value {
 	return v
 }
 
-// pointee translates what a pointer points to.
+// pointee translates the reference that is passed as a pointer.
 func (f *function) pointee(r *ir.Ref) *ir.Ref {
 	path := f.path(r)
 	v := f.variable(r.Var)

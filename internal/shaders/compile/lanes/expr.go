@@ -53,7 +53,7 @@ func (f *function) parts(v value) []part {
 	return list
 }
 
-// widen returns a vector of what a scalar is for each invocation.
+// widen returns the vector of a scalar's values for the four invocations.
 func (f *function) widen(p part, k ir.Kind) ir.Expr {
 	if p.wide {
 		return p.x
@@ -73,12 +73,12 @@ func (f *function) widen(p part, k ir.Kind) ir.Expr {
 	return f.temp(x)
 }
 
-// logic applies an operator to vectors that makes a mask of them.
+// logic applies an operator to vectors whose result is a mask.
 func (f *function) logic(op ir.Op, x, y ir.Expr) ir.Expr {
 	return f.temp(&ir.Binary{Op: op, X: x, Y: y, T: f.p.vector(ir.Bool)})
 }
 
-// lane returns the value of one of the invocations.
+// lane returns the value of invocation l.
 func (f *function) lane(v value, l int) ir.Expr {
 	if v.whole != nil {
 		return v.whole
@@ -90,18 +90,19 @@ func (f *function) lane(v value, l int) ir.Expr {
 	return assemble(v.t, x)
 }
 
+// laneOf returns the value of a scalar for invocation l.
 func laneOf(p part, k ir.Kind, l int) ir.Expr {
 	switch {
 	case p.wide:
-		return &ir.Swizzle{X: p.x, Lanes: []uint8{uint8(l)}, T: scalars.Scalar(k)}
+		return &ir.Swizzle{X: p.x, Lanes: []uint8{uint8(l)}, T: scalars[k]}
 	case p.stride == 0 || l == 0:
 		return p.x
 	}
-	t := scalars.Scalar(k)
+	t := scalars[k]
 	return &ir.Binary{Op: ir.Add, X: p.x, Y: &ir.Const{T: t, Words: []uint32{p.stride * uint32(l)}}, T: t}
 }
 
-// apart computes a value for one invocation after another.
+// apart computes a value of type t for one invocation after another: build returns that of invocation l.
 func (f *function) apart(t *ir.Type, build func(l int) ir.Expr) value {
 	var x [width]ir.Expr
 	for l := range x {
@@ -118,9 +119,11 @@ func (f *function) apart(t *ir.Type, build func(l int) ir.Expr) value {
 	return v
 }
 
+// wided returns a vector as a part.
 func (f *function) wided(x ir.Expr) part { return part{shape: shape{wide: true}, x: f.temp(x)} }
 
-// each applies something to values, by component where one of them differs; scalars go with all components.
+// each applies an operation to values, by component where one of them differs between invocations. A scalar among the values takes part
+// in each component.
 func (f *function) each(t *ir.Type, args []value, build func(t *ir.Type, x []ir.Expr) ir.Expr) value {
 	x := make([]ir.Expr, len(args))
 	whole := true
@@ -167,7 +170,8 @@ func (f *function) convert(t *ir.Type, x value, build func(t *ir.Type, x ir.Expr
 
 func isInt(k ir.Kind) bool { return k == ir.I32 || k == ir.U32 }
 
-// part goes to a part of a value.
+// part returns a component, element or member of a value. An index that differs selects among all elements; as everywhere, the last
+// element stands for those out of range.
 func (f *function) part(x value, s ir.Step, t *ir.Type) value {
 	if s.Index == nil {
 		if x.whole != nil {
@@ -274,7 +278,7 @@ func (f *function) arith(op ir.Op, to, k ir.Kind, x, y part) part {
 	}
 	s, ok := strides(op, k, x, y)
 	if ok {
-		return part{shape: s, x: f.temp(&ir.Binary{Op: op, X: x.x, Y: y.x, T: scalars.Scalar(to)})}
+		return part{shape: s, x: f.temp(&ir.Binary{Op: op, X: x.x, Y: y.x, T: scalars[to]})}
 	}
 	ky := k
 	if op == ir.ShiftLeft || op == ir.ShiftRight {
@@ -283,7 +287,8 @@ func (f *function) arith(op ir.Op, to, k ir.Kind, x, y part) part {
 	return f.wided(&ir.Binary{Op: op, X: f.widen(x, k), Y: f.widen(y, ky), T: f.p.vector(to)})
 }
 
-// strides returns the shape of what an operator makes of scalars, if the first invocation's tells those of the others.
+// strides returns the shape of the result of an operator, and reports whether it need be computed for the first invocation only, from which
+// the values of the others follow by a stride.
 func strides(op ir.Op, k ir.Kind, x, y part) (shape, bool) {
 	if x.wide || y.wide {
 		return shape{}, false
@@ -311,7 +316,7 @@ func strides(op ir.Op, k ir.Kind, x, y part) (shape, bool) {
 	return shape{}, false
 }
 
-// acts reports whether an expression is not to be evaluated where its value is not needed.
+// acts reports whether an expression must not be evaluated by invocations that do not need its value: it may have effects.
 func (p *program) acts(e ir.Expr) bool {
 	acts := false
 	v := ir.Visitor{Expr: func(e ir.Expr) {
@@ -323,7 +328,7 @@ func (p *program) acts(e ir.Expr) bool {
 	return acts
 }
 
-// shortCut makes an if of an operator that need not evaluate its right-hand side.
+// shortCut translates && and || as an if, so that only the invocations that need the right-hand side evaluate it.
 func (f *function) shortCut(e *ir.Binary) value {
 	v := f.p.synth[e]
 	if v == nil {
@@ -344,7 +349,7 @@ func (f *function) shortCut(e *ir.Binary) value {
 	return f.expr(read)
 }
 
-// product multiplies where a factor is a matrix.
+// product multiplies two values, at least one of which is a matrix.
 func (f *function) product(t *ir.Type, x, y value) value {
 	px, py, v := f.parts(x), f.parts(y), value{t: t}
 	mul := func(a, b part) part { return f.arith(ir.Mul, ir.F32, ir.F32, a, b) }
@@ -373,7 +378,7 @@ func (f *function) product(t *ir.Type, x, y value) value {
 	return v
 }
 
-// dot sums products in the order in which the code generator does it.
+// dot computes a dot product. It sums in the same order as the code generator does for one invocation, so that the results are equal.
 func (f *function) dot(k ir.Kind, x, y []part) part {
 	p := make([]part, len(x))
 	for i := range x {

@@ -4,8 +4,8 @@ package lanes
 
 import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
-// list translates statements. What follows a statement that may leave no invocation is run only if there is one. It reports whether
-// the end is not reached.
+// list translates statements. After a statement that may have emptied the mask, the rest runs only if the mask has an invocation. It
+// reports whether no invocation reaches the end.
 func (f *function) list(list []ir.Stmt) bool {
 	for i, s := range list {
 		f.narrowed = false
@@ -23,13 +23,15 @@ func (f *function) list(list []ir.Stmt) bool {
 	return false
 }
 
+// any tests whether a mask has an invocation.
 func (f *function) any(mask ir.Expr) ir.Expr {
-	return &ir.Builtin{Fn: ir.FnAny, Args: []ir.Expr{mask}, T: scalars.Scalar(ir.Bool)}
+	return &ir.Builtin{Fn: ir.FnAny, Args: []ir.Expr{mask}, T: scalars[ir.Bool]}
 }
 
 func (f *function) none(mask ir.Expr) ir.Expr { return &ir.Unary{Op: ir.Not, X: f.any(mask)} }
 
-// leaveEmpty leaves a loop or the function where no invocation is left in it, unless some come back.
+// leaveEmpty makes code that leaves the innermost loop, or the function, if the mask is empty. It reports whether it has: not in a switch
+// or the arm of an if, and not where invocations wait for the continuing part of the loop.
 func (f *function) leaveEmpty() bool {
 	arms, jump := 0, f.collect(func() { f.giveBack() })
 	if n := len(f.scopes); n > 0 {
@@ -48,7 +50,7 @@ func (f *function) leaveEmpty() bool {
 	return true
 }
 
-// stmt translates a statement, and reports whether what follows is not reached.
+// stmt translates a statement, and reports whether no invocation reaches what follows it.
 func (f *function) stmt(s ir.Stmt) bool {
 	f.p.spend()
 	switch s := s.(type) {
@@ -81,13 +83,14 @@ func (f *function) stmt(s ir.Stmt) bool {
 	return false
 }
 
+// eval translates an expression that stands for itself.
 func (f *function) eval(x ir.Expr) {
 	if v := f.expr(x); v.whole != nil {
 		f.temp(v.whole)
 	}
 }
 
-// meet makes sure that all invocations come to a barrier.
+// meet ends the translation of a program in which some invocations may not reach the barrier at this place.
 func (f *function) meet() {
 	apart := f.arms > 0 || f.returned
 	for _, s := range f.scopes {
@@ -98,7 +101,8 @@ func (f *function) meet() {
 	}
 }
 
-// all reports whether the invocations that do not run the present code have no use for a variable any more.
+// all reports whether a store to a variable may ignore the mask, because no invocation outside of the mask reads the variable again before
+// it stores there itself.
 func (f *function) all(v *ir.Var, made *variable) bool {
 	if f.arms > made.arms {
 		return false
@@ -118,7 +122,7 @@ func (f *function) all(v *ir.Var, made *variable) bool {
 	return true
 }
 
-// note marks how invocations leave something.
+// note marks that some invocations leave a loop, a switch or the function, which is k, while others stay.
 func (f *function) note(k any, how leaving) {
 	if f.leaves[k]&how != how {
 		f.leaves[k] |= how
@@ -126,7 +130,7 @@ func (f *function) note(k any, how leaving) {
 	}
 }
 
-// kill ends the present code for those who run it. Until everything is known there may be no mask yet.
+// kill empties the mask, because its invocations leave. In the first passes there may be no mask yet.
 func (f *function) kill() bool {
 	if f.mask != nil {
 		f.set(f.mask, f.truths(false))
@@ -135,14 +139,14 @@ func (f *function) kill() bool {
 	return true
 }
 
-// join adds those who run the present code to a set.
+// join adds the invocations of the mask to another mask, which may be nil in the first passes.
 func (f *function) join(set *ir.Var) {
 	if set != nil && f.mask != nil {
 		f.set(set, f.logic(ir.Or, load(set), load(f.mask)))
 	}
 }
 
-// choice translates an if.
+// choice translates an if, and reports whether no invocation reaches what follows it.
 func (f *function) choice(s *ir.If) bool {
 	c := f.one(s.Cond)
 	if c.uniform() {
@@ -170,7 +174,7 @@ func (f *function) choice(s *ir.If) bool {
 	return false
 }
 
-// also narrows the present mask.
+// also returns the mask of the present invocations for which a condition holds.
 func (f *function) also(c ir.Expr) ir.Expr {
 	if f.mask == nil {
 		return c
@@ -178,7 +182,7 @@ func (f *function) also(c ir.Expr) ir.Expr {
 	return f.logic(ir.And, load(f.mask), c)
 }
 
-// arm translates what those of a mask run.
+// arm translates the statements that the invocations of a mask run.
 func (f *function) arm(mask *ir.Var, list []ir.Stmt) {
 	if len(list) == 0 {
 		return
@@ -194,7 +198,7 @@ func (f *function) arm(mask *ir.Var, list []ir.Stmt) {
 	f.arms--
 }
 
-// restore goes on with those who are left.
+// restore sets a mask, which may be nil in the first passes, to the invocations that are left.
 func (f *function) restore(mask *ir.Var, left ir.Expr) {
 	if mask != nil {
 		f.set(mask, left)
@@ -250,7 +254,7 @@ func (f *function) loop(s *ir.Loop) {
 	}
 }
 
-// branchOff gives a loop a mask of its own.
+// branchOff gives a loop a mask of its own, from which invocations are taken as they leave.
 func (f *function) branchOff() {
 	if f.mask == nil {
 		f.mask = f.declare(f.truths(true))
@@ -259,6 +263,7 @@ func (f *function) branchOff() {
 	}
 }
 
+// breakIf translates the condition at the end of a loop's continuing part.
 func (f *function) breakIf(s *ir.Loop) ir.Expr {
 	f.keep = f.src.Barrier
 	c := f.one(s.BreakIf)
@@ -274,7 +279,7 @@ func (f *function) breakIf(s *ir.Loop) ir.Expr {
 	return nil
 }
 
-// leave translates a break.
+// leave translates a break, and reports whether no invocation reaches what follows it, as do proceed and giveUp.
 func (f *function) leave() bool {
 	sc := f.scopes[len(f.scopes)-1]
 	switch {
@@ -309,7 +314,7 @@ func (f *function) proceed() bool {
 	return f.kill()
 }
 
-// giveUp translates a return: one of all invocations, or of some, whose results are kept.
+// giveUp translates a return. If some invocations stay, the results of those that return are kept until all have.
 func (f *function) giveUp(s *ir.Return) bool {
 	apart := f.arms > 0
 	for _, sc := range f.scopes {
@@ -365,7 +370,7 @@ func (f *function) cases(s *ir.Switch) {
 	f.jumped = jumped || f.leaves[s]&through != 0
 }
 
-// masked translates a switch as one arm after another.
+// masked translates a switch as one arm after another, each under the mask of the invocations that take it.
 func (f *function) masked(s *ir.Switch, sc *scope, x ir.Expr) {
 	outer, k := f.mask, s.X.Type().Kind
 	sc.rejoin = f.declare(f.truths(false))

@@ -9,68 +9,70 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 )
 
-// function is a function translated for arguments of a form. It is translated again until nothing new is found: that a variable
-// differs, or that invocations leave a loop at different times.
+// function is a function translated for arguments of certain forms. A pass assumes the shapes of variables, and which loops invocations
+// leave at different times, as far as the passes before have found out; there is another pass until one finds nothing new. Shapes only
+// change from scalar to wide and marks of leaving are only added, so that this ends.
 type function struct {
 	p       *program
 	src     *ir.Func
 	notes   *notes
 	made    *ir.Func
-	shapes  map[key]shape // of variables
-	leaves  map[any]leaving
-	changed bool
+	shapes  map[key]shape   // of the scalars of variables and of the result
+	leaves  map[any]leaving // by *ir.Loop, *ir.Switch and *ir.Func
+	changed bool            // the present pass has found something new
 
-	// Of a pass:
-	out      *[]ir.Stmt
+	// The state of a pass:
+	out      *[]ir.Stmt // where statements are appended
 	values   map[*ir.Value]value
 	vars     map[*ir.Var]*variable
-	scopes   []*scope
-	arms     int     // how many arms around hold for some of the invocations
-	mask     *ir.Var // which invocations run the present code, nil for all
-	narrowed bool    // the last statement may have left none of them
-	jumped   bool    // some of them left a statement around
-	returned bool    // or the function
-	gone     *ir.Var // those
-	results  []*ir.Var
-	keep     bool // what statements compute outlives them
+	scopes   []*scope  // loops and switches around the present code, the innermost last
+	arms     int       // how many arms around the present code have a mask of their own
+	mask     *ir.Var   // which invocations run the present code, nil for all
+	narrowed bool      // after the last statement the mask may be empty
+	jumped   bool      // some invocations of the mask have left for the end of a scope or function around
+	returned bool      // some invocations have returned from the function before others
+	gone     *ir.Var   // the mask of the invocations that have returned, nil if all return at once
+	results  []*ir.Var // the results of those, one vector for each scalar
+	keep     bool      // values of temp are used after the statement that follows
 }
 
-// key is a scalar of a variable, or of what the function returns.
+// key names scalar i of a variable or, with v nil, of the function's result.
 type key struct {
 	v *ir.Var
 	i int
 }
 
-// leaving tells how some invocations leave a loop, a switch or a function while others stay.
+// leaving is a set of the ways in which some invocations leave a loop, a switch or a function while others stay.
 type leaving uint8
 
 const (
 	byBreak leaving = 1 << iota
 	byContinue
 	byReturn
-	through // to somewhere outside of a switch
+	through // out of a switch by continue or return
 )
 
-// variable is what holds one.
+// variable says what replaces a variable of the source. One of the first four fields is set.
 type variable struct {
-	value  *value    // of one that is never written
-	parts  []*ir.Var // one for each scalar
-	held   *ir.Var   // of wide type
-	memory *ir.Var   // of all invocations
-	arms   int       // where it is declared
-	scopes int
+	value  *value    // the initial value of a variable that is never written
+	parts  []*ir.Var // one variable for each scalar
+	held   *ir.Var   // one variable of wide type, for indices that are computed and for pointers
+	memory *ir.Var   // the variable itself, which the invocations share
+	arms   int       // function.arms and
+	scopes int       // the number of function.scopes where it is declared
 }
 
-// scope is a loop or a switch around the code.
+// scope is a loop or a switch around the present code.
 type scope struct {
 	loop       *ir.Loop
-	choice     *ir.Switch
-	arms       int
-	rejoin     *ir.Var // who goes on with the continuing part, or behind the switch
-	waiting    bool    // there may be some of those
-	continuing bool
+	choice     *ir.Switch // where loop is nil
+	arms       int        // function.arms where it begins
+	rejoin     *ir.Var    // the mask of the invocations that wait for the continuing part of the loop, or for the end of the switch
+	waiting    bool       // of a loop: there may be such invocations
+	continuing bool       // the present code is in the continuing part
 }
 
+// key returns the key of function.leaves.
 func (s *scope) key() any {
 	if s.loop != nil {
 		return s.loop
@@ -78,14 +80,14 @@ func (s *scope) key() any {
 	return s.choice
 }
 
-// specialise returns a function for arguments of a form.
+// specialise returns the translation of a function for arguments of such forms. It takes a mask as its last argument if masked is set.
 func (p *program) specialise(src *ir.Func, args []value, masked bool) *function {
-	var form strings.Builder
-	form.WriteString(src.Name + strconv.FormatBool(masked))
+	var id strings.Builder
+	id.WriteString(src.Name + strconv.FormatBool(masked))
 	for _, a := range args {
-		form.WriteString(a.like())
+		id.WriteString(a.form())
 	}
-	k := form.String()
+	k := id.String()
 	if f := p.made[k]; f != nil {
 		return f
 	}
@@ -104,7 +106,7 @@ func (p *program) specialise(src *ir.Func, args []value, masked bool) *function 
 	return f
 }
 
-// pass translates the function.
+// pass translates the function once, with what is known so far.
 func (f *function) pass(args []value, masked bool) {
 	f.made = &ir.Func{Name: f.src.Name, Barrier: f.src.Barrier}
 	f.values, f.vars = map[*ir.Value]value{}, map[*ir.Var]*variable{}
@@ -141,7 +143,7 @@ func (f *function) pass(args []value, masked bool) {
 	}
 }
 
-// params makes the parameters of a function that is no entry point.
+// params makes the parameters of a function that is not the entry point: one for each scalar of an argument that differs.
 func (f *function) params(args []value) {
 	param := func(t *ir.Type) ir.Expr {
 		v := &ir.Value{Type: t}
@@ -166,7 +168,7 @@ func (f *function) params(args []value) {
 	}
 }
 
-// pointer makes a parameter that is a pointer.
+// pointer makes a parameter that is a pointer to v.
 func (f *function) pointer(v *ir.Var) {
 	made := v
 	known := &variable{arms: -1}
@@ -180,27 +182,30 @@ func (f *function) pointer(v *ir.Var) {
 	f.made.Params = append(f.made.Params, ir.Param{Var: made})
 }
 
-// start is the mask that the function begins with: of the entry point the invocations that the workgroup has.
+// start returns the mask that the function begins with: a parameter, or in the entry point the invocations that the workgroup has, as its
+// size along x may be no multiple of four.
 func (f *function) start() ir.Expr {
 	if f.src != f.p.src.Entry {
 		v := &ir.Value{Type: f.p.vector(ir.Bool)}
 		f.made.Params = append(f.made.Params, ir.Param{Value: v})
 		return &ir.Use{Value: v}
 	}
-	id := &ir.Value{Type: scalars.Vector(3, ir.U32)}
+	id := &ir.Value{Type: f.p.types.Vector(3, ir.U32)}
 	f.made.Params = append(f.made.Params, ir.Param{Value: id, Input: ir.LocalInvocationID})
 	x := part{x: scalarAt(&ir.Use{Value: id}, id.Type, 0), shape: shape{stride: 1}}
 	return f.logic(ir.Lt, f.widen(x, ir.U32), f.widen(part{x: number(uint32(f.p.src.Size[0]))}, ir.U32))
 }
 
+// typeOf returns the type of a scalar of a shape.
 func (p *program) typeOf(s shape, k ir.Kind) *ir.Type {
 	if s.wide {
 		return p.vector(k)
 	}
-	return scalars.Scalar(k)
+	return scalars[k]
 }
 
-// result makes the type of what is returned, a struct of its scalars, and what keeps it of the invocations that have left.
+// result makes the type that the function returns, a struct of the result's scalars, and where some invocations return before others
+// the variables that keep their results.
 func (f *function) result() {
 	f.made.Result = &ir.Type{Kind: ir.Struct, Align: 16}
 	for i, k := range kinds(f.src.Result) {
@@ -215,7 +220,8 @@ func (f *function) result() {
 	}
 }
 
-// giveBack returns from the function for all invocations.
+// giveBack returns from the function for all invocations, with the scalars x or, if some have returned before, with the variables that
+// keep the results.
 func (f *function) giveBack(x ...ir.Expr) {
 	r := &ir.Return{}
 	if f.src.Result != nil {
@@ -232,7 +238,7 @@ func (f *function) emit(s ir.Stmt) {
 	*f.out = append(*f.out, s)
 }
 
-// collect returns the statements that are made meanwhile.
+// collect calls body and returns the statements that it makes.
 func (f *function) collect(body func()) (list []ir.Stmt) {
 	saved := f.out
 	f.out = &list
@@ -247,14 +253,14 @@ func (f *function) set(v *ir.Var, x ir.Expr) {
 	f.emit(&ir.Store{Ref: &ir.Ref{Var: v, T: v.Type}, X: x})
 }
 
-// declare makes a variable for a mask.
+// declare makes a variable that holds a mask.
 func (f *function) declare(x ir.Expr) *ir.Var {
 	v := &ir.Var{Type: f.p.vector(ir.Bool)}
 	f.emit(&ir.Declare{Var: v, Init: x})
 	return v
 }
 
-// truths is a mask of all invocations, or of none.
+// truths returns the mask of all invocations, or of none.
 func (f *function) truths(b bool) ir.Expr {
 	c := &ir.Const{T: f.p.vector(ir.Bool), Words: make([]uint32, width)}
 	for i := range c.Words {
@@ -265,7 +271,7 @@ func (f *function) truths(b bool) ir.Expr {
 	return c
 }
 
-// temp computes something once.
+// temp has an expression computed here, so that its value can be used more than once.
 func (f *function) temp(x ir.Expr) ir.Expr {
 	switch x.(type) {
 	case *ir.Use, *ir.Const:
@@ -277,7 +283,8 @@ func (f *function) temp(x ir.Expr) ir.Expr {
 	return &ir.Use{Value: v}
 }
 
-// learn notes a shape of a variable or result, which has to hold what is stored there.
+// learn widens the shape of a variable's or result's scalar, if need be, to hold one of shape s that is stored there, and returns it. A
+// store that is not for all invocations is forced: it needs a vector.
 func (f *function) learn(k key, s shape, forced bool) shape {
 	old, known := f.shapes[k]
 	if !known && !forced {

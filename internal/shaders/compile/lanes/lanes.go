@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lanes rewrites a program so that it runs four invocations at a time, those that follow each other along x.
+// Package lanes rewrites a program so that it runs four invocations at a time, neighbours along x. Such a group of four is what other
+// compilers call a subgroup or a warp.
 //
-// A scalar that differs between them becomes a vector of four, a vector or struct as many of those as it has scalars. What is the same
-// for all stays a scalar, and so does what is one more for each, like most indices: only the first invocation's is computed. An if
-// whose condition differs runs both of its arms, each for the invocations of a mask; a loop goes on while one of them is in it. Code
-// runs only if there is at least one invocation that runs it.
+// A scalar that differs between the four invocations becomes a vector of four elements; a vector or struct becomes one such vector for
+// each of its scalars. A scalar that is the same for all four stays a scalar. So does one that grows by a constant from an invocation
+// to the next, as most indices do: only the value of the first invocation is computed. An if whose condition differs runs both of its
+// arms, each under a mask of the invocations that take it; a loop runs until no invocation is left in it. Code runs only if its mask
+// has at least one invocation, except for short code without side effects, which takes no longer than to test the mask.
 //
-// Some programs stay as they are: what is rare is left out rather than made slow.
+// Programs that use a rare construct are not rewritten, rather than rewritten into slow code.
 package lanes
 
 import (
@@ -20,14 +22,15 @@ import (
 const (
 	width     = 4
 	maxParts  = 64      // scalars of a value
-	maxEffort = 1 << 16 // statements and expressions that are looked at, or made
-	maxPasses = 40
+	maxEffort = 1 << 16 // statements and expressions that are read or made
+	maxPasses = 40      // over one function
 )
 
-// unfit ends the translation of a program that stays as it is.
+// unfit is the value of the panic that ends the translation of a program that this package does not rewrite.
 type unfit struct{}
 
-// Widen returns such a program, nil for those that stay as they are.
+// Widen rewrites a program to run four invocations at a time. It returns nil for a program that it does not rewrite. The program that
+// it returns shares nodes with src, which it does not change. Several goroutines may call it, each with a program of its own.
 func Widen(src *ir.Program) (made *ir.Program) {
 	if src.Size[0] < width-1 {
 		return nil
@@ -56,20 +59,20 @@ func Widen(src *ir.Program) (made *ir.Program) {
 	return made
 }
 
-// program is what is translated.
+// program is the state of a translation.
 type program struct {
 	src     *ir.Program
 	types   ir.Types
-	made    map[string]*function
-	private map[*ir.Var]*ir.Var // what holds those that are stored
-	stored  map[*ir.Var]bool    // variables of the module
+	made    map[string]*function // by function and forms of the arguments
+	private map[*ir.Var]*ir.Var  // the wide variables that replace private ones
+	stored  map[*ir.Var]bool     // variables of the module that are written
 	notes   map[*ir.Func]*notes
-	synth   map[*ir.Binary]*ir.Var
-	widened map[*ir.Type]*ir.Type // structs
-	budget  int
+	synth   map[*ir.Binary]*ir.Var // results of && and ||, see shortCut
+	widened map[*ir.Type]*ir.Type  // structs
+	budget  int                    // statements and expressions that may still be read or made
 }
 
-// spend ends the translation of a program that takes too long.
+// spend counts a statement or expression, and ends the translation of a program that has too many.
 func (p *program) spend() {
 	if p.budget--; p.budget < 0 {
 		panic(unfit{})
@@ -91,7 +94,7 @@ func callees(f *ir.Func, seen map[*ir.Func]bool, list []*ir.Func) []*ir.Func {
 	return append(list, f)
 }
 
-// module returns what stands for a variable of the module.
+// module returns the variable that replaces a variable of the module: a wide one for a private variable that is written.
 func (p *program) module(v *ir.Var) *ir.Var {
 	if v.Space != ir.Private || !p.stored[v] {
 		return v
@@ -104,10 +107,11 @@ func (p *program) module(v *ir.Var) *ir.Var {
 	return held
 }
 
-// vector is the type of a scalar that differs.
+// vector returns the type of the vector that holds a scalar of each invocation.
 func (p *program) vector(k ir.Kind) *ir.Type { return p.types.Vector(width, k) }
 
-// wide is the type of what holds a value of each invocation: it has the same parts, with vectors for scalars and arrays for vectors.
+// wide returns the type that holds a value of each invocation: t with vectors of four in place of scalars, and arrays in place of
+// vectors and matrices.
 func (p *program) wide(t *ir.Type) *ir.Type {
 	if made := p.widened[t]; made != nil {
 		return made
@@ -128,6 +132,7 @@ func (p *program) wide(t *ir.Type) *ir.Type {
 	return p.vector(t.Kind)
 }
 
+// wideConst returns a constant of wide type that has the same value for each invocation.
 func (p *program) wideConst(c *ir.Const) *ir.Const {
 	if len(c.Words) > maxEffort {
 		panic(unfit{})
@@ -139,7 +144,7 @@ func (p *program) wideConst(c *ir.Const) *ir.Const {
 	return made
 }
 
-// kinds lists the scalars of a type.
+// kinds lists the kinds of the scalars of a type, in order. It ends the translation for types of more than maxParts scalars.
 func kinds(t *ir.Type) (list []ir.Kind) {
 	if t.Words() > maxParts {
 		panic(unfit{})
@@ -159,7 +164,7 @@ func kinds(t *ir.Type) (list []ir.Kind) {
 	return list
 }
 
-// inputs are the parameters of the entry point.
+// inputs returns the parameters of the entry point: along x the ids of the four invocations follow each other.
 func (p *program) inputs() []value {
 	list := make([]value, len(p.src.Entry.Params))
 	for i, q := range p.src.Entry.Params {
@@ -180,29 +185,32 @@ func (p *program) inputs() []value {
 	return list
 }
 
-// shape tells how a scalar is held: as a vector, or as that of the first invocation, from which the others go on by a stride.
+// shape tells how a scalar of four invocations is represented: as a vector (wide), or as the value of the first invocation, to which
+// each further invocation adds stride. The zero shape is that of a scalar that is the same for all four.
 type shape struct {
 	wide   bool
 	stride uint32
 }
 
-// part is a scalar of a value.
+// part is a scalar of a value: an expression and its shape.
 type part struct {
 	shape
 	x ir.Expr
 }
 
+// uniform reports whether the scalar is the same for all four invocations.
 func (p part) uniform() bool { return p.shape == shape{} }
 
-// value is an expression of the invocations: one that is the same for all, or its scalars.
+// value is a translated expression: either whole, if it is the same for all invocations, or its scalars. Values may share parts, which
+// must not be changed therefore.
 type value struct {
-	t     *ir.Type
+	t     *ir.Type // in the source program
 	whole ir.Expr
 	parts []part
 }
 
-// like returns a letter or number for each part: values of one form are given to the same function.
-func (v value) like() string {
+// form describes the shapes of the scalars. Calls whose arguments have the same forms share a translation of the function.
+func (v value) form() string {
 	if v.whole != nil {
 		return "u,"
 	}
@@ -218,7 +226,7 @@ func (v value) like() string {
 	return b.String() + ","
 }
 
-// scalarAt returns scalar number i of a value.
+// scalarAt returns scalar number i of an expression of type t.
 func scalarAt(x ir.Expr, t *ir.Type, i int) ir.Expr {
 	if c, ok := x.(*ir.Const); ok {
 		return &ir.Const{T: scalarType(t, i), Words: c.Words[i : i+1]}
@@ -233,6 +241,7 @@ func scalarAt(x ir.Expr, t *ir.Type, i int) ir.Expr {
 	return x
 }
 
+// scalarType returns the type of scalar number i of a type.
 func scalarType(t *ir.Type, i int) *ir.Type {
 	for !t.IsScalar() {
 		_, t, i = stepTo(t, i)
@@ -240,7 +249,7 @@ func scalarType(t *ir.Type, i int) *ir.Type {
 	return t
 }
 
-// stepTo returns the step to the part with scalar number i, its type, and the number there.
+// stepTo returns the step to the part of a type that contains scalar number i, the type of that part, and the scalar's number in it.
 func stepTo(t *ir.Type, i int) (ir.Step, *ir.Type, int) {
 	if t.Kind == ir.Struct {
 		for k, f := range t.Fields {
@@ -255,11 +264,15 @@ func stepTo(t *ir.Type, i int) (ir.Step, *ir.Type, int) {
 	return ir.Step{Index: number(uint32(i / n))}, t.Elem, i % n
 }
 
-var scalars ir.Types
+// scalars are the types of single numbers and truth values. All programs share them, and several may be translated at the same time.
+var scalars = [...]*ir.Type{ir.Bool: scalar(ir.Bool), ir.I32: scalar(ir.I32), ir.U32: scalar(ir.U32), ir.F32: scalar(ir.F32)}
 
-func number(v uint32) *ir.Const { return &ir.Const{T: scalars.Scalar(ir.U32), Words: []uint32{v}} }
+func scalar(k ir.Kind) *ir.Type { return new(ir.Types).Scalar(k) }
 
-// assemble makes a value of its scalars.
+// number returns a constant of type u32.
+func number(v uint32) *ir.Const { return &ir.Const{T: scalars[ir.U32], Words: []uint32{v}} }
+
+// assemble makes an expression of type t from its scalars.
 func assemble(t *ir.Type, x []ir.Expr) ir.Expr {
 	if t.IsScalar() {
 		return x[0]

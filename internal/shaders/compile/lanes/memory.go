@@ -4,18 +4,18 @@ package lanes
 
 import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 
-// path is that of a reference, with its indices.
+// path is the translated path of a reference.
 type path struct {
-	steps   []ir.Step // the indices are those of the first invocation
-	indices []part
-	kinds   []ir.Kind
-	differ  int // how many steps differ
-	at      int // the last of them
+	steps   []ir.Step // with the indices of the first invocation
+	indices []part    // by step
+	kinds   []ir.Kind // of the indices
+	differ  int       // the number of steps whose index is not the same for all invocations
+	at      int       // the last such step
 }
 
 func (p *path) uniform() bool { return p.differ == 0 }
 
-// of returns the steps of one of the invocations.
+// of returns the steps of invocation l.
 func (p *path) of(l int) []ir.Step {
 	if p.uniform() {
 		return p.steps
@@ -29,7 +29,7 @@ func (p *path) of(l int) []ir.Step {
 	return list
 }
 
-// to goes on to a scalar.
+// to extends steps to a scalar of the type t that they lead to.
 func to(steps []ir.Step, t *ir.Type, scalar int) []ir.Step {
 	list := append([]ir.Step(nil), steps...)
 	for !t.IsScalar() {
@@ -62,7 +62,7 @@ func (f *function) path(r *ir.Ref) *path {
 	return p
 }
 
-// variable returns what holds a variable.
+// variable returns what replaces a variable. One that the function does not declare belongs to the module.
 func (f *function) variable(v *ir.Var) *variable {
 	if f.vars[v] == nil {
 		known := &variable{arms: -1}
@@ -74,7 +74,8 @@ func (f *function) variable(v *ir.Var) *variable {
 	return f.vars[v]
 }
 
-// declaration makes a variable: one for each scalar unless what they hold is asked for by number.
+// declaration translates the declaration of a variable: it makes a variable for each scalar, or one of wide type if there are computed
+// indices or pointers. A variable that is never written becomes its value.
 func (f *function) declaration(s *ir.Declare) {
 	v := s.Var
 	made := &variable{arms: f.arms, scopes: len(f.scopes)}
@@ -112,7 +113,7 @@ func (f *function) declaration(s *ir.Declare) {
 
 func zero(t *ir.Type) *ir.Const { return &ir.Const{T: t, Words: make([]uint32, t.Words())} }
 
-// held makes a value of wide type.
+// held returns a value as an expression of wide type.
 func (f *function) held(v value) ir.Expr {
 	if c, ok := v.whole.(*ir.Const); ok {
 		return f.p.wideConst(c)
@@ -125,6 +126,7 @@ func (f *function) held(v value) ir.Expr {
 	return f.wideAssemble(v.t, x)
 }
 
+// wideAssemble makes an expression of the wide type of t from its vectors.
 func (f *function) wideAssemble(t *ir.Type, x []ir.Expr) ir.Expr {
 	if t.IsScalar() {
 		return x[0]
@@ -139,7 +141,7 @@ func (f *function) wideAssemble(t *ir.Type, x []ir.Expr) ir.Expr {
 	return c
 }
 
-// as returns a scalar in a shape.
+// as returns a scalar in a shape: its own, or wide.
 func (f *function) as(s shape, p part, k ir.Kind) ir.Expr {
 	if s.wide {
 		return f.widen(p, k)
@@ -147,7 +149,7 @@ func (f *function) as(s shape, p part, k ir.Kind) ir.Expr {
 	return p.x
 }
 
-// bind keeps a value.
+// bind has a value computed here, and kept for as long as it is in scope.
 func (f *function) bind(v value) value {
 	let := func(x ir.Expr) ir.Expr {
 		if _, ok := x.(*ir.Const); ok {
@@ -168,7 +170,7 @@ func (f *function) bind(v value) value {
 	return v
 }
 
-// scalarsOf returns the first scalar of a part of a variable of parts, and its type.
+// scalarsOf returns the number of the first scalar that a reference with constant indices leads to.
 func scalarsOf(r *ir.Ref) (at int) {
 	t := r.Var.Type
 	for _, s := range r.Path {
@@ -216,6 +218,7 @@ func (f *function) load(r *ir.Ref) value {
 	return f.loadMemory(v, r)
 }
 
+// loadHeld reads a variable of wide type. Where indices differ, each invocation's scalar is read by itself.
 func (f *function) loadHeld(v *variable, r *ir.Ref) value {
 	p, x := f.path(r), value{t: r.T}
 	for i, k := range kinds(r.T) {
@@ -232,13 +235,14 @@ func (f *function) loadHeld(v *variable, r *ir.Ref) value {
 	return x
 }
 
-// lane refers to a scalar of one of the invocations.
+// lane refers to a scalar of invocation l in a variable of wide type.
 func (v *variable) lane(p *path, t *ir.Type, scalar, l int, k ir.Kind) *ir.Ref {
 	steps := append(to(p.of(l), t, scalar), ir.Step{Index: number(uint32(l))})
-	return &ir.Ref{Var: v.held, Path: steps, T: scalars.Scalar(k)}
+	return &ir.Ref{Var: v.held, Path: steps, T: scalars[k]}
 }
 
-// lanes refers to a scalar of an array in memory, if that is what the invocations access there.
+// lanes returns the access by four invocations to a scalar in elements of an array in memory, or nil if the reference is to something
+// else.
 func (f *function) lanes(v *variable, p *path, r *ir.Ref) *ir.Lanes {
 	if p.differ != 1 || !r.T.IsScalar() {
 		return nil
@@ -257,6 +261,7 @@ func (f *function) lanes(v *variable, p *path, r *ir.Ref) *ir.Lanes {
 	return &ir.Lanes{Ref: &ir.Ref{Var: v.memory, Path: p.steps, T: r.T}, At: p.at, Stride: p.indices[p.at].stride}
 }
 
+// loadMemory reads memory that the invocations share.
 func (f *function) loadMemory(v *variable, r *ir.Ref) value {
 	p := f.path(r)
 	if p.uniform() {
@@ -303,6 +308,7 @@ func (f *function) store(s *ir.Store) {
 	f.eachLane(func(l int) { f.emit(&ir.Store{Ref: to(l), X: f.lane(x, l)}) })
 }
 
+// storeParts writes a variable that has become one for each scalar.
 func (f *function) storeParts(v *variable, r *ir.Ref, x value) {
 	parts := append([]part(nil), f.parts(x)...)
 	if len(parts) > 1 { // which may be parts of what is written
@@ -317,7 +323,7 @@ func (f *function) storeParts(v *variable, r *ir.Ref, x value) {
 	}
 }
 
-// put stores for all invocations, or for those of the mask.
+// put stores for all invocations, or for the invocations of the mask.
 func (f *function) put(v *ir.Var, x ir.Expr, all bool) {
 	if !all && f.mask != nil && x.Type().Kind == ir.Vector {
 		x = f.choose(load(v), x, load(f.mask))
@@ -325,6 +331,7 @@ func (f *function) put(v *ir.Var, x ir.Expr, all bool) {
 	f.set(v, x)
 }
 
+// storeHeld writes a variable of wide type.
 func (f *function) storeHeld(v *variable, p *path, r *ir.Ref, x value) {
 	parts := append([]part(nil), f.parts(x)...)
 	if !p.uniform() {

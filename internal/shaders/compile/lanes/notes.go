@@ -2,18 +2,22 @@
 
 package lanes
 
-import "github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+)
 
 // notes are what is known of a function before it is translated.
 type notes struct {
-	stored  map[*ir.Var]bool // variables that are written after their declaration
-	held    map[*ir.Var]bool // those that are one variable, not one for each scalar: a pointer or a computed index goes there
-	last    map[*ir.Var]*ir.Loop
+	stored  map[*ir.Var]bool              // variables that are written after their declaration
+	held    map[*ir.Var]bool              // variables that pointers or computed indices refer to: they get one variable of wide type
+	last    map[*ir.Var]*ir.Loop          // for a variable, the loop that is the last statement beside the declaration to use it
 	after   map[*ir.Loop]map[*ir.Var]bool // variables that the continuing part of a loop uses
-	effects bool                          // calls of it do more than to compute from what they are given and memory
+	effects bool                          // a call does more than compute a result from its arguments and memory
 }
 
-// note looks at a function that stands after those that it calls.
+// note makes the notes of a function. Those of the functions that it calls must be there.
 func (p *program) note(f *ir.Func) {
 	n := &notes{
 		stored: map[*ir.Var]bool{}, held: map[*ir.Var]bool{}, last: map[*ir.Var]*ir.Loop{}, after: map[*ir.Loop]map[*ir.Var]bool{},
@@ -37,7 +41,7 @@ func (p *program) note(f *ir.Func) {
 			case *ir.Store:
 				write(s.Ref)
 			case *ir.Loop:
-				n.after[s] = used(append(append([]ir.Stmt(nil), s.Continuing...), &ir.Eval{X: s.BreakIf}))
+				n.after[s] = used(turn(s)[len(s.Body):])
 			}
 		},
 		Expr: func(e ir.Expr) {
@@ -70,7 +74,12 @@ func (p *program) note(f *ir.Func) {
 	n.lasts(f.Body)
 }
 
-// used lists the variables of statements.
+// turn lists the statements of a loop in the order in which they run, with the condition at its end.
+func turn(s *ir.Loop) []ir.Stmt {
+	return append(slices.Concat(s.Body, s.Continuing), &ir.Eval{X: s.BreakIf})
+}
+
+// used returns the variables that statements read or write.
 func used(list []ir.Stmt) map[*ir.Var]bool {
 	set := map[*ir.Var]bool{}
 	v := ir.Visitor{Ref: func(r *ir.Ref) { set[r.Var] = true }}
@@ -78,20 +87,17 @@ func used(list []ir.Stmt) map[*ir.Var]bool {
 	return set
 }
 
-// lasts finds the variables that a loop is the last to use, of those that are declared beside it.
+// lasts finds, for each variable that a list declares, whether the last statement of the list to use it is a loop: invocations that have
+// left the loop then need the variable no more.
 func (n *notes) lasts(list []ir.Stmt) {
 	var declared []*ir.Var
 	for _, s := range list {
 		switch s := s.(type) {
-		case *ir.Declare:
-			declared = append(declared, s.Var)
-			continue
 		case *ir.If:
 			n.lasts(s.Then)
 			n.lasts(s.Else)
 		case *ir.Loop:
-			n.lasts(s.Body)
-			n.lasts(s.Continuing)
+			n.lasts(turn(s))
 		case *ir.Switch:
 			for _, c := range s.Cases {
 				n.lasts(c.Body)
@@ -99,20 +105,23 @@ func (n *notes) lasts(list []ir.Stmt) {
 		case *ir.Block:
 			n.lasts(s.Body)
 		}
-		if len(declared) == 0 {
-			continue
-		}
-		set := used([]ir.Stmt{s})
-		loop, _ := s.(*ir.Loop)
-		for _, v := range declared {
-			if set[v] {
-				n.last[v] = loop
+		if len(declared) > 0 {
+			set := used([]ir.Stmt{s})
+			loop, _ := s.(*ir.Loop)
+			for _, v := range declared {
+				if set[v] {
+					n.last[v] = loop
+				}
 			}
+		}
+		if d, ok := s.(*ir.Declare); ok {
+			declared = append(declared, d.Var)
 		}
 	}
 }
 
-// light reports whether code may as well be run if there is nobody to run it: that takes no longer than to ask.
+// light reports whether code may run with an empty mask: it has no effects beyond variables of the function, and takes no longer than a
+// test of the mask and a branch.
 func (p *program) light(list []ir.Stmt) bool {
 	cost := 0
 	v := ir.Visitor{
@@ -156,4 +165,5 @@ func (p *program) light(list []ir.Stmt) bool {
 	return cost < maxLight
 }
 
+// maxLight is the cost, in about instructions, from which code is not light.
 const maxLight = 12

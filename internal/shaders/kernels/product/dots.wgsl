@@ -1,7 +1,8 @@
-// dots: c = a B for a single row and a B that lies along k, for processors with vectors of four, which run the invocations of a
+// dots: c = a B for a single row and a B that is stored by columns, for processors with vectors of four, which run the invocations of a
 // workgroup one after another. An invocation computes four columns, each the sum of the products of two vectors.
-// STEP is what a vector of a factor counts for: 1, or 4 where it is single elements. No index is out of range: columns beyond the last
-// one read that one, and with RAGGED k is no multiple of four, and the elements of the last vectors are read one by one.
+// STEP_A and STEP_B are by how much an index of a factor grows from a vector to the next: 1, or 4 where the factor is bound as single
+// elements. No index is out of range: columns beyond the last one read that one, and with RAGGED k is no multiple of four, and the
+// elements of the last vectors are read one by one.
 // Workgroups are folded over x and y.
 // Reference: multiply in product.go.
 

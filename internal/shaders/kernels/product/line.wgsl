@@ -1,10 +1,10 @@
-// line: c = a B for a single row and a B that lies across k, for processors with vectors of four, which run the invocations of a
-// workgroup one after another. Eight rows of B are read side by side, from their beginning to their end, as memory gives them the
-// fastest; the sums stay in the result, which a cache holds. The result is float32, int32 or uint32 and stored in vectors.
-// Workgroup g computes stripe g of STRIPE vectors, numbered by s.wide, and then the parts that k is cut into. Part x of the sum is
-// stored in row x. Workgroups are folded over x and y.
-// STEP is what a vector of B counts for: 1, or 4 where it is single elements. No index is out of range: with EDGE n is no multiple of
-// four, and the elements of the last vector are read one by one.
+// line: c = a B for a single row and a B that is stored by rows, for processors with vectors of four, which run the invocations of a
+// workgroup one after another. Eight rows of B are read side by side, each from its first to its last element, as memory is read the
+// fastest in this order; the sums stay in the result, which a cache holds. The result is float32, int32 or uint32 and stored in vectors.
+// Workgroup g computes stripe g % s.wide, which has STRIPE vectors of the result, of part g / s.wide of k. The sums of part x are
+// stored in row x of the result. Workgroups are folded over x and y.
+// STEP is by how much an index of B grows from a vector to the next: 1, or 4 where B is bound as single elements. No index is out of
+// range: with EDGE n is no multiple of four, and the elements of the last vector are read one by one.
 // Reference: multiply in product.go.
 
 const STEP: u32 = 1u; // @param
