@@ -105,13 +105,8 @@ func (c *counter) Add(n uint64) uint64 {
 // helpers is the state of a launch's helpers. That of workers is in crew.
 type helpers struct{}
 
-<<<<<<< HEAD
-// summon has so many workers help, and returns how many may come.
-func (helpers) summon(l *launch, n int) int {
-=======
 // summon lets up to n workers help, and returns how many may.
-func (l *launch) summon(n int) int {
->>>>>>> w/out2
+func (helpers) summon(l *launch, n int) int {
 	if n == 0 || crew.busy {
 		return 0
 	}
@@ -134,13 +129,8 @@ func (l *launch) summon(n int) int {
 	return n
 }
 
-<<<<<<< HEAD
-// dismiss waits for the workers.
-func (helpers) dismiss(l *launch) {
-=======
 // dismiss waits until no worker is in the launch, and takes over its failure if one failed.
-func (l *launch) dismiss() {
->>>>>>> w/out2
+func (helpers) dismiss(l *launch) {
 	if !l.next.crew {
 		return
 	}
@@ -160,19 +150,14 @@ func (l *launch) dismiss() {
 	}
 }
 
-<<<<<<< HEAD
-// text is a module's text, which workers compile for themselves, as they do not listen to messages, and its number.
+// text is the bytes of a module and its number, by which workers know it. Workers compile it for themselves: they cannot be sent the
+// compiled module, as they never return to their event loop.
 type text struct {
 	number uint32
 	wasm   []byte
 }
 
 func (t *text) keep(wasm []byte) {
-=======
-// keep keeps the bytes of a module and gives it a number, by which workers know it. Workers compile it for themselves: they cannot be sent
-// the compiled module, as they never return to their event loop.
-func (t *translation) keep(wasm []byte) {
->>>>>>> w/out2
 	if sharedMemory() {
 		numbered++
 		t.number, t.wasm = numbered, wasm

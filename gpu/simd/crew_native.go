@@ -19,19 +19,11 @@ type counter = atomic.Uint64
 // helpers counts the goroutines that help with a launch.
 type helpers struct{ all sync.WaitGroup }
 
-<<<<<<< HEAD
-// summon has so many goroutines help, and returns how many may come.
+// summon has n goroutines help, and returns n.
 func (h *helpers) summon(l *launch, n int) int {
 	for w := range n {
 		h.all.Go(func() {
-			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for another one, others do the work
-=======
-// summon has n goroutines help, and returns n.
-func (l *launch) summon(n int) int {
-	for w := range n {
-		l.helpers.all.Go(func() {
 			if in, scratch, err := l.worker(w + 1); err == nil { // without memory for this worker, the others do the work
->>>>>>> w/out2
 				l.work(in, scratch, n+1)
 			}
 		})
@@ -39,10 +31,5 @@ func (l *launch) summon(n int) int {
 	return n
 }
 
-<<<<<<< HEAD
-// dismiss waits for them.
-func (h *helpers) dismiss(*launch) { h.all.Wait() }
-=======
 // dismiss waits until no helper is in the launch.
-func (l *launch) dismiss() { l.helpers.all.Wait() }
->>>>>>> w/out2
+func (h *helpers) dismiss(*launch) { h.all.Wait() }

@@ -40,21 +40,12 @@ func (p *paces) of(storage [][]byte, groups uint64) *pace {
 // launch is a dispatch that runs.
 type launch struct {
 	*program
-<<<<<<< HEAD
 	pace   *pace
-	total  uint32
-	count  atomic.Uint32 // of calls
-	next   counter
+	total  uint32        // of workgroups
+	count  atomic.Uint32 // of calls of run, over all dispatches
+	next   counter       // the first workgroup that no thread has taken
 	pause  func()
 	others helpers
-=======
-	pace  *pace
-	total uint32        // of workgroups
-	count atomic.Uint32 // of calls of run, over all dispatches
-	next  counter       // the first workgroup that no thread has taken
-	pause func()
-	helpers
->>>>>>> w/out2
 
 	mu     sync.Mutex
 	failed error // why not all workgroups ran
@@ -85,11 +76,7 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 		l.run(in, scratch, 0, total)
 	case known > 0 && (p.bounded || all >= worthSplitting): // every thread begins with one
 		l.share(in, scratch)
-<<<<<<< HEAD
-	default: // the first one tells, as these may take much longer than those of the dispatch before
-=======
 	default: // the first workgroup tells how long one takes: what the dispatch before took is not known, or no measure
->>>>>>> w/out2
 		l.next.Store(1)
 		if l.run(in, scratch, 0, 1) {
 			l.share(in, scratch)
