@@ -14,6 +14,7 @@ type targets struct {
 	exit, next *label
 	ret        *label // nil of functions of the module
 	result     int    // the first cell of what is returned
+	gone       *int   // the cell that a return sets to 1, nil if there is none
 }
 
 // list writes statements. In tail position a return leaves out the jump.
@@ -67,6 +68,9 @@ func (g *function) giveBack(x ir.Expr, tail bool) {
 	}
 	for i, v := range values {
 		g.assign(g.to.result+i, v)
+	}
+	if g.to.gone != nil {
+		g.assign(*g.to.gone, g.i32(1))
 	}
 	if !tail {
 		g.jump(g.to.ret)

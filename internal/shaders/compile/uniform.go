@@ -22,7 +22,8 @@ type group struct {
 	size    uint32 // of the variables of a frame that are in memory
 	frame   *node  // of the invocation
 	regions int
-	result  int // the first cell of what the present function returns
+	result  int  // the first cell of what the present function returns
+	gone    *int // the cell that is 1 for invocations that have returned from it before others; nil if none can
 	bound   []alias
 }
 
@@ -56,9 +57,24 @@ func (g *function) together(in *inputs) {
 			g.keepVar(&ir.Declare{Var: v, Init: v.Init})
 		}
 	}
-	g.uniform(g.gen.prog.Entry.Body, false)
-	g.flush()
+	g.body(g.gen.prog.Entry.Body)
 	g.end(end)
+}
+
+// body writes the body of a function with barriers. Behind its last barrier invocations may return while others stay: they skip the
+// regions that follow.
+func (g *function) body(list []ir.Stmt) {
+	var gone *int
+	if slices.ContainsFunc(list, func(s ir.Stmt) bool { return hasBarrier(s) && returns(s) }) { // there may be such regions
+		gone = new(g.keep(new(ir.Types).Scalar(ir.U32)))
+		g.later(func() { g.assign(*gone, g.i32(0)) })
+	}
+	g.flush()
+	outer := g.shared.gone
+	g.shared.gone = gone
+	g.uniform(list, false)
+	g.flush()
+	g.shared.gone = outer
 }
 
 // frameOf returns the address of the frame of an invocation.
@@ -159,7 +175,10 @@ func (g *function) flush() {
 			g.places[b.param] = g.ref(b.ref)
 		}
 		turn := g.begin()
-		g.to = targets{ret: turn, result: s.result}
+		g.to = targets{ret: turn, result: s.result, gone: s.gone}
+		if s.gone != nil {
+			g.jumpIf(turn, g.cur[*s.gone])
+		}
 		for _, f := range pending {
 			if !g.dead {
 				f()
@@ -312,10 +331,8 @@ func (g *function) uniformCall(e *ir.Call, result *ir.Value) {
 			g.kept[result] = cell
 		}
 	}
-	g.flush()
 	g.to = targets{ret: g.begin()}
-	g.uniform(e.Func.Body, true)
-	g.flush()
+	g.body(e.Func.Body)
 	g.end(g.to.ret)
 	g.to, g.shared.result = oldTo, oldResult
 }
