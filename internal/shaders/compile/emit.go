@@ -96,6 +96,7 @@ type emitter struct {
 	slots   map[uint32]uint32
 	frames  [2]uint32 // where they begin, and how long one is
 	turns   *turns
+	wazero  bool
 	cost    float64 // an estimate of how many instructions a call executes
 	weight  float64 // an estimate of how often a call executes the present code
 	costs   []float64
@@ -149,9 +150,10 @@ func (e *emitter) push(n *node) {
 // compute writes the code of a node.
 func (e *emitter) compute(n *node) {
 	n.done = true
-	for _, a := range n.args {
+	for i, a := range n.args {
 		if a != nil {
 			e.push(a)
+			e.plain(n, i)
 		}
 	}
 	switch n.op {

@@ -3,6 +3,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
 )
 
@@ -103,7 +105,7 @@ func (m *generator) callFacts(fact *facts, f *ir.Func, refs []*ir.Ref) {
 	fact.loops = fact.loops || callee.loops
 	fact.private = fact.private || callee.private
 	for v := range callee.stores {
-		if v.Space != ir.Function {
+		if v.Space != ir.Function && !points(f, v) {
 			fact.stores[v] = true
 		}
 	}
@@ -116,6 +118,11 @@ func (m *generator) callFacts(fact *facts, f *ir.Func, refs []*ir.Ref) {
 	if !m.mustInline(f) && callee.size > maxInline {
 		fact.size -= callee.size // it becomes a function, unless this is its only call
 	}
+}
+
+// points reports whether a variable is what a parameter of a function points to, which may be of any address space.
+func points(f *ir.Func, v *ir.Var) bool {
+	return slices.ContainsFunc(f.Params, func(p ir.Param) bool { return p.Var == v })
 }
 
 // moving reports whether a reference goes to an element that is not always the same. Components of vectors are none.

@@ -209,6 +209,7 @@ func (m *generator) write(g *function, guard *turns) wasm.Func {
 	mk.region(g.root)
 	mk.run()
 	e := emitter{
+		wazero: m.o.Wazero,
 		params: len(g.params), free: map[wasm.ValType][]int{}, pending: map[int][]*node{}, slots: map[uint32]uint32{}, turns: guard,
 		weight: 1, costs: m.costs,
 	}

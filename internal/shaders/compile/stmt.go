@@ -197,7 +197,7 @@ func (m *generator) writes(list []ir.Stmt, touch func(*ir.Ref)) {
 					}
 				}
 				for v, stored := range fact.stores {
-					if stored && v.Space != ir.Function {
+					if stored && v.Space != ir.Function && !points(e.Func, v) {
 						touch(&ir.Ref{Var: v, T: v.Type})
 					}
 				}
