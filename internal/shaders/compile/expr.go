@@ -100,7 +100,9 @@ func (g *function) part(e *ir.Part) []*node {
 	}
 	if t.Len > 4 {
 		p := g.spill(e.X, x).whole()
-		return g.load(g.step(p, e.Step))
+		p.t = t.Elem
+		g.index(&p, i, t) // of an index that was evaluated once: it may be a call
+		return g.load(p)
 	}
 	list := append([]*node(nil), x[(t.Len-1)*n:]...)
 	for k := t.Len - 2; k >= 0; k-- {

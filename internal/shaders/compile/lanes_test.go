@@ -116,6 +116,7 @@ func TestLanesLikeOne(t *testing.T) {
 		{"returns in loops after a barrier", "", "w[i] = x[i]; workgroupBarrier(); var k = 0u; loop { k += w[(i + k) % 16u]; if (k > 20u) { r[i] = k; return; } if (k % 5u == 3u) { break; } k++; } r[i] = k * 100u;"},
 		{"return after a barrier in a call", "fn g(i: u32) -> u32 { w[i] += i; workgroupBarrier(); if (w[15u - i] > 3u) { return 7u + w[i]; } return x[i]; }", "let k = g(i); workgroupBarrier(); var a: array<u32, 3>; a[k % 3u] = k; a[1] += g(i); r[i] = a[0] + 10u * a[1] + 100u * a[2];"},
 		{"barriers between variables", "", "var a: array<u32, 4>; var v = vec3u(i, x[i], 2u); for (var j = 0u; j < 3u; j++) { a[(v.y + j) % 4u] += v.x; w[i] = a[j]; workgroupBarrier(); if (i % 3u > 0u) { v = v.yzx + w[15u - i]; } workgroupBarrier(); } r[i] = a[0] + 3u * a[1] + 9u * a[2] + 27u * a[3] + 100u * v.x;"},
+		{"call as an index", "const T = array<u32, 5>(3u, 1u, 4u, 1u, 5u); var<private> n: u32; fn f(a: u32) -> u32 { if (a > 5u) { n += 1u; } return a + 1u; }", "let k = T[f(x[i])]; r[i] = k + 100u * n;"},
 		{"wrapping index", "", "r[i] = x[i + 4294967293u] + 100u * x[i - 2u] + 10000u * x[3u - i];"},
 	} {
 		for _, size := range []string{"16", "13"} {
