@@ -226,6 +226,8 @@ func (m *Dense[T]) Err() error {
 //
 // Close does not wait and brings nothing back: results in wrapped host memory that nobody synced are given up with the last share, and
 // the caller's slice stays as it is. Call [Dense.Sync] before. [gpu.WithDebug] logs such a Close as a warning.
+//
+// No other goroutine may use the matrix meanwhile.
 func (m *Dense[T]) Close() error { return m.core().close() }
 
 // Views share memory with the matrix they were taken from and keep it alive. A matrix cannot be resized while it has views:

@@ -204,8 +204,8 @@ export class Gpu {
    * `fn name(i: u32) { ... }` of an item's number, over arrays and scalars that it does not declare but calls by the names
    * that they are given, or is a complete WGSL module. The program for it is loaded with the first one.
    *
-   * Rejects with `ErrKernel` and the line for a source that is neither, and with `ErrUnsupported` without WebGPU. What only the
-   * browser's compiler finds is `ErrCompile`, at the lines of the source, from the first call of the kernel.
+   * Rejects with `ErrKernel` and the line for a source that is neither. What only the compiler of the device finds is `ErrCompile`, at
+   * the lines of the source, from the first call of the kernel. It runs without WebGPU, too.
    */
   cruncher(wgsl: string, options?: CruncherOptions): Promise<Cruncher>;
 
