@@ -15,6 +15,7 @@ type targets struct {
 	ret        *label // nil of functions of the module
 	result     int    // the first cell of what is returned
 	gone       *int   // the cell that a return sets to 1, nil if there is none
+	left       *int   // the same of a break
 }
 
 // list writes statements. In tail position a return leaves out the jump.
@@ -47,6 +48,9 @@ func (g *function) stmt(s ir.Stmt, tail bool) {
 	case *ir.Block:
 		g.list(s.Body, tail)
 	case *ir.Break:
+		if g.to.left != nil {
+			g.assign(*g.to.left, g.i32(1))
+		}
 		g.jump(g.to.exit)
 	case *ir.Continue:
 		g.jump(g.to.next)
@@ -232,7 +236,7 @@ func (g *function) whole(s *ir.Loop) {
 	cells := g.assigned(s)
 	before := g.gen.effort
 	l := g.repeat(cells)
-	g.to.exit, g.to.next = exit, g.begin()
+	g.to.exit, g.to.next, g.to.left = exit, g.begin(), nil
 	g.list(body, false)
 	g.end(g.to.next)
 	if !g.dead {
@@ -302,7 +306,7 @@ func (m *generator) topTest(s *ir.Loop) (cond ir.Expr, is bool) {
 func (g *function) choice(x *node, s *ir.Switch, run func([]ir.Stmt)) {
 	old := g.to
 	exit := g.begin()
-	g.to.exit = exit
+	g.to.exit, g.to.left = exit, nil
 	var last []ir.Stmt
 	for _, c := range s.Cases {
 		if c.Default {

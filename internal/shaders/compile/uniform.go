@@ -24,6 +24,7 @@ type group struct {
 	regions int
 	result  int  // the first cell of what the present function returns
 	gone    *int // the cell that is 1 for invocations that have returned from it before others; nil if none can
+	left    *int // the same of the present arm of a switch
 	bound   []alias
 }
 
@@ -72,7 +73,7 @@ func (g *function) body(list []ir.Stmt) {
 	g.flush()
 	outer := g.shared.gone
 	g.shared.gone = gone
-	g.uniform(list, false)
+	g.uniform(list, false, false)
 	g.flush()
 	g.shared.gone = outer
 }
@@ -175,9 +176,11 @@ func (g *function) flush() {
 			g.places[b.param] = g.ref(b.ref)
 		}
 		turn := g.begin()
-		g.to = targets{ret: turn, result: s.result, gone: s.gone}
-		if s.gone != nil {
-			g.jumpIf(turn, g.cur[*s.gone])
+		g.to = targets{ret: turn, exit: turn, result: s.result, gone: s.gone, left: s.left}
+		for _, cell := range []*int{s.gone, s.left} {
+			if cell != nil {
+				g.jumpIf(turn, g.cur[*cell])
+			}
 		}
 		for _, f := range pending {
 			if !g.dead {
@@ -199,8 +202,9 @@ func (g *function) flush() {
 	g.to = to
 }
 
-// uniform writes statements that all invocations reach. If after is set, barriers follow them.
-func (g *function) uniform(list []ir.Stmt, after bool) {
+// uniform writes statements that all invocations reach. If after is set, barriers follow them; if inside is set, barriers follow before the
+// end of the loop or the arm of a switch around, so that all invocations break out of it or none.
+func (g *function) uniform(list []ir.Stmt, after, inside bool) {
 	last := len(list) - 1 // statement with a barrier
 	for last >= 0 && !hasBarrier(list[last]) {
 		last--
@@ -209,7 +213,7 @@ func (g *function) uniform(list []ir.Stmt, after bool) {
 		if g.dead {
 			return
 		}
-		follow := after || i < last
+		follow, within := after || i < last, inside || i < last
 		switch s := s.(type) {
 		case *ir.Declare:
 			g.keepVar(s)
@@ -225,19 +229,22 @@ func (g *function) uniform(list []ir.Stmt, after bool) {
 		case *ir.Return:
 			g.uniformReturn(s)
 		case *ir.Block:
-			g.uniform(s.Body, follow)
+			g.uniform(s.Body, follow, within)
+		case *ir.Break:
+			g.flush()
+			g.jump(g.to.exit)
 		default:
-			if !hasBarrier(s) && !leaves(s, follow) {
+			if !hasBarrier(s) && !leaves(s, follow, within) {
 				g.later(func() { g.stmt(s, false) })
 			} else {
-				g.uniformStmt(s, follow)
+				g.uniformStmt(s, follow, within)
 			}
 		}
 	}
 }
 
 // uniformStmt writes a statement that barriers are in, or one that leaves what they are in.
-func (g *function) uniformStmt(s ir.Stmt, follow bool) {
+func (g *function) uniformStmt(s ir.Stmt, follow, within bool) {
 	switch s := s.(type) {
 	case *ir.Barrier:
 		g.flush()
@@ -246,7 +253,7 @@ func (g *function) uniformStmt(s ir.Stmt, follow bool) {
 	case *ir.If:
 		arm := func(list []ir.Stmt) func() {
 			return func() {
-				g.uniform(list, follow)
+				g.uniform(list, follow, within)
 				g.flush()
 			}
 		}
@@ -254,17 +261,27 @@ func (g *function) uniformStmt(s ir.Stmt, follow bool) {
 	case *ir.Loop:
 		g.uniformLoop(s)
 	case *ir.Switch:
-		g.choice(g.decide(s.X), s, func(body []ir.Stmt) {
-			g.uniform(body, follow)
-			g.flush()
-		})
-	case *ir.Break:
-		g.flush()
-		g.jump(g.to.exit)
+		g.choice(g.decide(s.X), s, func(body []ir.Stmt) { g.uniformArm(body, follow) })
 	case *ir.Continue:
 		g.flush()
 		g.jump(g.to.next)
 	}
+}
+
+// uniformArm writes an arm of a switch. Behind its last barrier invocations may leave it while others stay.
+func (g *function) uniformArm(body []ir.Stmt, follow bool) {
+	s := g.shared
+	var left *int
+	if jumps(body, func(s ir.Stmt) bool { _, ok := s.(*ir.Break); return ok }, false) {
+		left = new(g.keep(new(ir.Types).Scalar(ir.U32)))
+		g.later(func() { g.assign(*left, g.i32(0)) })
+		g.flush()
+	}
+	outer := s.left
+	s.left = left
+	g.uniform(body, follow, false)
+	g.flush()
+	s.left = outer
 }
 
 func (g *function) uniformLoop(s *ir.Loop) {
@@ -273,10 +290,10 @@ func (g *function) uniformLoop(s *ir.Loop) {
 	exit, before := g.begin(), g.gen.effort
 	l := g.repeat(nil)
 	g.to.exit, g.to.next = exit, g.begin()
-	g.uniform(s.Body, true)
+	g.uniform(s.Body, true, true)
 	g.flush()
 	g.end(g.to.next)
-	g.uniform(s.Continuing, true)
+	g.uniform(s.Continuing, true, true)
 	g.flush()
 	var leave *node
 	if s.BreakIf != nil && !g.dead {
@@ -359,18 +376,20 @@ func hasBarrier(s ir.Stmt) bool {
 	return found
 }
 
-// leaves reports whether a statement may jump to where barriers are: out of itself within a loop around, or, if barriers follow, out of
-// the function.
-func leaves(s ir.Stmt, follow bool) bool {
+// leaves reports whether a statement may jump to where barriers are: to the next turn of a loop around, if barriers are within the loop or the
+// arm of a switch around out of that, or, if barriers follow, out of the function.
+func leaves(s ir.Stmt, follow, within bool) bool {
 	switch s := s.(type) {
-	case *ir.Break, *ir.Continue:
+	case *ir.Break:
+		return within
+	case *ir.Continue:
 		return true
 	case *ir.Return:
 		return follow
 	case *ir.If:
-		return leavesAny(s.Then, follow) || leavesAny(s.Else, follow)
+		return leavesAny(s.Then, follow, within) || leavesAny(s.Else, follow, within)
 	case *ir.Block:
-		return leavesAny(s.Body, follow)
+		return leavesAny(s.Body, follow, within)
 	case *ir.Loop:
 		return follow && returns(s)
 	case *ir.Switch:
@@ -379,8 +398,8 @@ func leaves(s ir.Stmt, follow bool) bool {
 	return false
 }
 
-func leavesAny(list []ir.Stmt, follow bool) bool {
-	return slices.ContainsFunc(list, func(s ir.Stmt) bool { return leaves(s, follow) })
+func leavesAny(list []ir.Stmt, follow, within bool) bool {
+	return slices.ContainsFunc(list, func(s ir.Stmt) bool { return leaves(s, follow, within) })
 }
 
 func returns(s ir.Stmt) bool {
@@ -395,21 +414,21 @@ func returns(s ir.Stmt) bool {
 
 // continues reports whether a switch goes on with the next turn of a loop around.
 func continues(s *ir.Switch) bool {
-	var in func(list []ir.Stmt) bool
-	in = func(list []ir.Stmt) bool {
-		return slices.ContainsFunc(list, func(s ir.Stmt) bool {
-			switch s := s.(type) {
-			case *ir.Continue:
-				return true
-			case *ir.If:
-				return in(s.Then) || in(s.Else)
-			case *ir.Block:
-				return in(s.Body)
-			case *ir.Switch:
-				return continues(s)
-			}
-			return false
-		})
-	}
-	return slices.ContainsFunc(s.Cases, func(c ir.Case) bool { return in(c.Body) })
+	next := func(s ir.Stmt) bool { _, ok := s.(*ir.Continue); return ok }
+	return slices.ContainsFunc(s.Cases, func(c ir.Case) bool { return jumps(c.Body, next, true) })
+}
+
+// jumps reports whether there is such a jump in statements, in loops within them not looked for and in switches if these are asked for.
+func jumps(list []ir.Stmt, is func(ir.Stmt) bool, switches bool) bool {
+	return slices.ContainsFunc(list, func(s ir.Stmt) bool {
+		switch s := s.(type) {
+		case *ir.If:
+			return jumps(s.Then, is, switches) || jumps(s.Else, is, switches)
+		case *ir.Block:
+			return jumps(s.Body, is, switches)
+		case *ir.Switch:
+			return switches && slices.ContainsFunc(s.Cases, func(c ir.Case) bool { return jumps(c.Body, is, switches) })
+		}
+		return is(s)
+	})
 }
