@@ -9,7 +9,6 @@
 package compile
 
 import (
-	"slices"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
@@ -211,15 +210,23 @@ func (m *generator) variables(mod *Module) {
 		case ir.Uniform:
 			mod.Params = v.Binding
 		case ir.Storage:
-			m.bindings = append(m.bindings, Binding{Binding: v.Binding, Write: v.Write, Min: v.Type.Size, v: v})
+			m.bind(Binding{Binding: v.Binding, Write: v.Write, Min: v.Type.Size, v: v})
 		case ir.Private:
 			if m.count(v.Type) > maxPromoted {
 				m.memory[v] = true
 			}
 		}
 	}
-	slices.SortStableFunc(m.bindings, func(a, b Binding) int { return a.Binding - b.Binding })
 	for i, b := range m.bindings {
 		m.words[b.v] = argStorage + 2*i
 	}
+}
+
+// bind adds a binding to those there are, in the order of their numbers. There are few, and package slices' sort takes 9 KB of a program.
+func (m *generator) bind(b Binding) {
+	l := append(m.bindings, b)
+	for i := len(l) - 1; i > 0 && l[i].Binding < l[i-1].Binding; i-- {
+		l[i], l[i-1] = l[i-1], l[i]
+	}
+	m.bindings = l
 }
