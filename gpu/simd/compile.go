@@ -26,7 +26,7 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
 	}
 	if !k.Bounded { // the library's own kernels compute four elements at a time as they are
-		o.Lanes = compile.LanesFaster
+		o.Widen = widen
 	}
 	m, err := compile.Generate(p, o)
 	switch {

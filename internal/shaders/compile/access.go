@@ -126,7 +126,7 @@ func (g *function) eachLane(x *node, each func(l int, x *node) *node) *node {
 	return g.gather(list[:])
 }
 
-// word1 loads a scalar or a vector of type t or, unless x is nil, stores lane l of x or, with t V128, the whole of x.
+// word1 loads a scalar or a vector of type t; unless x is nil it stores component l of x instead, or all of x where t is V128.
 func (g *function) word1(p place, t wasm.ValType, l int, x *node) *node {
 	op := loadOp(t)
 	if x == nil {

@@ -9,7 +9,6 @@
 package compile
 
 import (
-
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
@@ -26,19 +25,12 @@ type Options struct {
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
 	MaxPages uint32 // the maximum of the memory, which a shared one has
-	Lanes    Lanes
+
+	// Widen rewrites a program to run four invocations at a time, as package lanes does, and returns nil where it does not. The code is that
+	// of the program or of what Widen returns, whichever is likely to take less time. A nil Widen leaves the second out, as Exact does.
+	Widen  func(*ir.Program) *ir.Program
+	Always bool // take what Widen returns, for tests
 }
-
-// Lanes says when four invocations run at a time: see package lanes.
-type Lanes uint8
-
-// The choices. Programs that are [Options.Exact], and those that package lanes does not rewrite, run one invocation after another with
-// each of them.
-const (
-	LanesNever  Lanes = iota
-	LanesFaster       // if the code is likely to take less time
-	LanesAlways       // wherever it can be done
-)
 
 // Module is a kernel as a WebAssembly module. It imports the memory "env"."memory" and exports
 //
@@ -98,15 +90,25 @@ func Compile(source, entry string, o Options) (*Module, error) {
 // Generate translates a program.
 func Generate(p *ir.Program, o Options) (*Module, error) {
 	mod, err := generate(p, o)
-	if o.Lanes == LanesNever || o.Exact || err != nil { // invocations that are masked may have indices out of range
+	if o.Widen == nil || o.Exact || err != nil { // invocations that are masked may have indices out of range
 		return mod, err
 	}
-	if wide := widen(p); wide != nil {
-		if four, err := generate(wide, o); err == nil && (o.Lanes == LanesAlways || four.cost < worth*mod.cost) {
+	if wide := o.widen(p); wide != nil {
+		if four, err := generate(wide, o); err == nil && (o.Always || four.cost < worth*mod.cost) {
 			return four, nil
 		}
 	}
 	return mod, nil
+}
+
+// widen is Widen, whose faults must not fail a kernel that compiles without it.
+func (o *Options) widen(p *ir.Program) (wide *ir.Program) {
+	defer func() {
+		if !o.Always && recover() != nil {
+			wide = nil
+		}
+	}()
+	return o.Widen(p)
 }
 
 // generate translates a program as it is.

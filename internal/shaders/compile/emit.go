@@ -389,7 +389,7 @@ func (e *emitter) leave() {
 
 const (
 	someTurns = 16 // a guess of how often the body of a loop runs of which nothing is known
-	laneCost  = 4  // what an instruction that accesses one lane costs more than others
+	laneCost  = 4  // how many instructions more an access to one component of a vector costs
 )
 
 func (e *emitter) block(i *item) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/compiletest"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/lanes"
 )
 
 // scalarKernel is one as users write them, on scalars. Its bindings are x, which has random numbers, and r.
@@ -132,11 +133,11 @@ func BenchmarkLanes(b *testing.B) {
 	for i := range scalarKernels {
 		k := &scalarKernels[i]
 		for _, mode := range []struct {
-			name  string
-			lanes compile.Lanes
-		}{{"one", compile.LanesNever}, {"four", compile.LanesAlways}, {"chosen", compile.LanesFaster}} {
+			name string
+			o    compile.Options
+		}{{"one", compile.Options{}}, {"four", widened[0]}, {"chosen", compile.Options{Widen: lanes.Widen}}} {
 			b.Run(k.name+"/"+mode.name, func(b *testing.B) {
-				mod, err := compile.Compile(k.text(), "main", compile.Options{Guard: true, Wazero: true, Lanes: mode.lanes})
+				mod, err := compile.Compile(k.text(), "main", compile.Options{Guard: true, Wazero: true, Widen: mode.o.Widen, Always: mode.o.Always})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -19,7 +19,7 @@ import (
 )
 
 // widened are the options that run four invocations at a time.
-var widened = []compile.Options{{Lanes: compile.LanesAlways}, {Lanes: compile.LanesAlways, Guard: true, Wazero: true}}
+var widened = []compile.Options{{Widen: lanes.Widen, Always: true}, {Widen: lanes.Widen, Always: true, Guard: true, Wazero: true}}
 
 func parse(t *testing.T, text string) *ir.Program {
 	t.Helper()
@@ -70,8 +70,8 @@ func TestLanesShortBuffers(t *testing.T) {
 		for n := 1; n < 14; n++ {
 			mod := parse(t, strings.ReplaceAll(text, "LIMIT", strconv.Itoa(limit)))
 			var got [2][]byte
-			for k, mode := range []compile.Lanes{compile.LanesNever, compile.LanesAlways} {
-				m, err := compile.Generate(mod, compile.Options{Lanes: mode})
+			for k, mode := range []compile.Options{{}, widened[0]} {
+				m, err := compile.Generate(mod, mode)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -126,8 +126,8 @@ func TestLanesLikeOne(t *testing.T) {
 				t.Errorf("%s stays as it is", c.name)
 			}
 			var got [2][]byte
-			for k, mode := range []compile.Lanes{compile.LanesNever, compile.LanesAlways} {
-				m, err := compile.Generate(mod, compile.Options{Lanes: mode})
+			for k, mode := range []compile.Options{{}, widened[0]} {
+				m, err := compile.Generate(mod, mode)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -163,7 +163,7 @@ func TestLanesEndless(t *testing.T) {
 		"loop { continuing { break if x[i] == 99u && i > 2u; } }", "spin(i);",
 	} {
 		p := program{before: "fn spin(k: u32) { loop { if (k == x[k]) { return; } } }", body: "r[0] = x[0]; " + body}
-		mod, err := compile.Generate(parse(t, p.text("u32")), compile.Options{Guard: true, Lanes: compile.LanesAlways})
+		mod, err := compile.Generate(parse(t, p.text("u32")), compile.Options{Guard: true, Widen: lanes.Widen, Always: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,8 +207,8 @@ func TestLanesRandom(t *testing.T) {
 			same++
 		}
 		var got [2][]byte
-		for i, mode := range []compile.Lanes{compile.LanesNever, compile.LanesAlways} {
-			mod, err := compile.Generate(p, compile.Options{Guard: seed%2 == 0, Wazero: seed%3 > 0, Lanes: mode})
+		for i, mode := range []compile.Options{{}, widened[0]} {
+			mod, err := compile.Generate(p, compile.Options{Guard: seed%2 == 0, Wazero: seed%3 > 0, Widen: mode.Widen, Always: true})
 			if err != nil {
 				t.Fatalf("%d: %v", seed, err)
 			}

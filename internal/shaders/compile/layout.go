@@ -347,8 +347,8 @@ func (g *function) storeCell(p place, c cell, v *node) {
 	}
 }
 
-// joined replaces the stores of the four lanes of a vector to neighbouring words by one store of the vector. last is the store of the last
-// lane; joined reports whether the three before it were there.
+// joined replaces the stores of the four components of a vector to neighbouring words by one store of the vector. last is the store of the
+// last component; joined reports whether the three before it were there.
 func (g *function) joined(last item) bool {
 	lane := func(i *item) *node {
 		if i.kind == itemStore && (i.op == wasm.F32Store || i.op == wasm.I32Store) && (i.node.op == wasm.F32x4ExtractLane || i.node.op == wasm.I32x4ExtractLane) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/compiletest"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile/lanes"
 )
 
 // TestComparedConjunctions branches on comparisons of 0 with a conjunction, either of which may be the first, in kernels that wazero
@@ -28,7 +29,7 @@ func TestComparedConjunctions(t *testing.T) {
 	} {
 		p := parse(t, "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@group(0) @binding(1) var<storage, read_write> r: array<u32>;\n"+c.before+
 			"\n@compute @workgroup_size(1)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {\nlet i = id.x + x[0];\n"+c.body+"\n}\n")
-		for _, o := range []compile.Options{{Wazero: true}, {Wazero: true, Guard: true}, {Wazero: true, Lanes: compile.LanesAlways}} {
+		for _, o := range []compile.Options{{Wazero: true}, {Wazero: true, Guard: true}, {Wazero: true, Widen: lanes.Widen, Always: true}} {
 			m, err := compile.Generate(p, o)
 			if err != nil {
 				t.Errorf("%s: %+v: %v", c.name, o, err)

@@ -78,7 +78,7 @@ func (f *function) logic(op ir.Op, x, y ir.Expr) ir.Expr {
 	return f.temp(&ir.Binary{Op: op, X: x, Y: y, T: f.p.vector(ir.Bool)})
 }
 
-// lane returns the value of invocation l.
+// lane returns the value that a scalar has in the l-th of the four invocations.
 func (f *function) lane(v value, l int) ir.Expr {
 	if v.whole != nil {
 		return v.whole

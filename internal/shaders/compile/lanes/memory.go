@@ -235,7 +235,7 @@ func (f *function) loadHeld(v *variable, r *ir.Ref) value {
 	return x
 }
 
-// lane refers to a scalar of invocation l in a variable of wide type.
+// lane refers to the scalar of the l-th of the four invocations in a variable that holds one for each.
 func (v *variable) lane(p *path, t *ir.Type, scalar, l int, k ir.Kind) *ir.Ref {
 	steps := append(to(p.of(l), t, scalar), ir.Step{Index: number(uint32(l))})
 	return &ir.Ref{Var: v.held, Path: steps, T: scalars[k]}
