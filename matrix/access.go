@@ -55,7 +55,9 @@ func (m *Dense[T]) fill(op string, v T) error {
 func (m *Dense[T]) Zero() error { return m.fill("Zero", *new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
-func (m *Dense[T]) Clone() (*Dense[T], error) { return evaluated[T]("Clone", m) }
+func (m *Dense[T]) Clone() (*Dense[T], error) {
+	return evaluated[T](context.Background(), "Clone", m)
+}
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed: all of the memory
 // that the matrix lies in, of a view too. Before that the slice may hold old elements; after it the slice may be read until the next

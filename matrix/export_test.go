@@ -51,3 +51,8 @@ func ComputeAsWritten(dev *gpu.Device, written bool) {
 
 // OtherNames are the names of other libraries, with what Eval suggests.
 const OtherNames = otherNames
+
+// During runs fn as if an evaluation on the device took that long.
+func During(dev *gpu.Device, fn func()) {
+	exec.Of(dev).Tune(func(*plan.Device, *int, int) { fn() })
+}

@@ -103,11 +103,13 @@ func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
 }
 
 // Eval queues the expression and returns the result as a new owned matrix.
-func (e *Expr[T]) Eval() (*Dense[T], error) { return evaluated[T]("Eval", e) }
+func (e *Expr[T]) Eval() (*Dense[T], error) {
+	return evaluated[T](context.Background(), "Eval", e)
+}
 
-func evaluated[T Elem](op string, x Operand[T]) (*Dense[T], error) {
+func evaluated[T Elem](ctx context.Context, op string, x Operand[T]) (*Dense[T], error) {
 	m := &Dense[T]{}
-	if err := m.queue(op, x); err != nil {
+	if err := m.core().evaluate(ctx, op, from(op, x)); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -118,7 +120,7 @@ func evaluated[T Elem](op string, x Operand[T]) (*Dense[T], error) {
 func (e *Expr[T]) Read(ctx context.Context) ([]T, error) { return e.read(ctx, "Read") }
 
 func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
-	m, err := evaluated[T](op, e)
+	m, err := evaluated[T](ctx, op, e)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package matrix_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -85,4 +86,25 @@ func firstOf(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// TestNilContextMeanwhile has calls without a context refused while another evaluation runs, too.
+func TestNilContextMeanwhile(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		var none context.Context
+		var result dense
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
+		matrix.During(dev, func() {
+			for name, err := range map[string]error{
+				"CopyTo": second(a.CopyTo(none, dev)),
+				"Assign": result.AssignContext(none, matrix.Mul(a, a)),
+				"Read":   second(matrix.Mul(a, a).Read(none)),
+			} {
+				if !errors.Is(err, gpu.ErrInvalid) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+		check(t, a.Close())
+	})
 }

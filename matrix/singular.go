@@ -57,7 +57,7 @@ func allFinite(ctx context.Context, op string, x *node, dev *gpu.Device) (bool, 
 	if test.Err == nil {
 		test.Dev = cmp.Or(test.Dev, dev)
 	}
-	m, err := evaluated[Any](op, &Expr[Any]{test})
+	m, err := evaluated[Any](ctx, op, &Expr[Any]{test})
 	if err != nil {
 		return false, err
 	}

@@ -238,7 +238,9 @@ func (s *Sparse[T]) Structure() (indices, pointers []int32, err error) {
 }
 
 // ToDense returns the matrix as a dense one, row-major. Kernels write it.
-func (s *Sparse[T]) ToDense() (*Dense[T], error) { return evaluated[T]("ToDense", s) }
+func (s *Sparse[T]) ToDense() (*Dense[T], error) {
+	return evaluated[T](context.Background(), "ToDense", s)
+}
 
 // T returns the transpose as a view of the same memory: of [CSC] in [CSR], and the other way round. That of block columns is
 // [gpu.ErrUnsupported]. A view that could not be made carries its error, as those of [Sparse.ColumnSlice] do. Close it when done.

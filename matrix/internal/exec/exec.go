@@ -150,6 +150,9 @@ func (x *Executor) Assign(ctx context.Context, dst Dense, n *expr.Node) error {
 
 // During runs fn as one evaluation, with temporaries that end with it.
 func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
+	if ctx == nil {
+		return fault.Ended(ctx, "matrix: Assign")
+	}
 	if err := x.turn.Take(ctx); err != nil {
 		return fault.Fail("matrix: Assign", err)
 	}
