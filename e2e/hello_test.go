@@ -18,7 +18,7 @@ import (
 // TestHello runs a Go user's own program in a page that has Go's wasm_exec.js beside it and no other file.
 func TestHello(t *testing.T) {
 	wasm := filepath.Join(t.TempDir(), "hello.wasm")
-	build := exec.Command("go", "build", "-o", wasm, "../native/hello")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", wasm, "../native/hello")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -46,7 +46,7 @@ func Build(t testing.TB, pkg string) *Binary {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("test", "-c", "-o", b.path, pkg)
+	run("test", "-c", "-trimpath", "-ldflags=-s -w", "-o", b.path, pkg) // as the programs of pages are built: there is less to compile
 	if _, err := os.Stat(b.path); err != nil {
 		t.Fatalf("chrome: package %s has no tests", pkg)
 	}

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 const module = "github.com/sublet-gpu/sublet/"
@@ -158,6 +160,9 @@ func TestProgramsOfPagesAreSmall(t *testing.T) {
 // TestNothingFused wants the oracle to round every operation, and planners to decide the same everywhere: no x*y + z that Go rounds once
 // on ARM, which a conversion of the product prevents.
 func TestNothingFused(t *testing.T) {
+	if !devtest.Long() {
+		return // it compiles everything for another machine
+	}
 	packages := []string{"internal/shaders/...", "gpu/...", "buffer/cruncher/balance", "matrix/internal/plan", "matrix/nn"}
 	args := []string{"build", "-gcflags=" + module + "...=-S"}
 	for _, p := range packages {

@@ -15,7 +15,7 @@ import (
 // TestOtherDriver builds a program that registers a driver and is the command otherwise, lists its adapter and computes on it.
 func TestOtherDriver(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "mydriver.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./testdata/mydriver").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./testdata/mydriver").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	call := func(args ...string) string {

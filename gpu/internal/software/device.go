@@ -7,6 +7,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -265,7 +266,7 @@ func (d *Device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 		p.Close()
 		return err
 	}
-	d.kernels[id] = kernel{p, k.Label + " (" + k.Entry + ")", k.Layout.HasParams()}
+	d.kernels[id] = kernel{p, strings.TrimPrefix(k.Label+" ("+k.Entry+")", " "), k.Layout.HasParams()}
 	return nil
 }
 
