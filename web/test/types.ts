@@ -10,14 +10,16 @@ const conforms: {
   init: (...args: Parameters<typeof api.init>) => Promise<unknown>;
 } = made;
 type Methods<T> = { [K in keyof T as T[K] extends (...args: never[]) => unknown ? K : never]: (...args: never[]) => unknown };
+// Declared before they are there: clip and item, by {@link Matrix.memory}'s side.
+type Without<T> = Methods<Omit<T, 'clip' | 'item'>>;
 declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn, sparseMade: made.Sparse;
 declare const paramsMade: made.Params, paramMade: made.Param;
 const gpuDeclared: Methods<api.Gpu> & Pick<api.Gpu, 'device'> = gpuMade;
-const exprDeclared: Methods<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
-const viewDeclared: Methods<api.View> = viewMade;
-const matrixDeclared: Methods<api.Matrix> &
+const exprDeclared: Without<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
+const viewDeclared: Without<api.View> = viewMade;
+const matrixDeclared: Without<api.Matrix> &
   Pick<api.Matrix, 'mode' | 'external' | 'stride' | 'offset' | 'capacity' | 'closed' | 'location' | 'buffer'> = matrixMade;
-const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | 'shape' | 'nnz' | 'external' | 'closed'> = sparseMade;
+const sparseDeclared: Without<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | 'shape' | 'nnz' | 'external' | 'closed'> = sparseMade;
 const paramsDeclared: Methods<api.Params> & Pick<api.Params, 'size' | 'names'> = paramsMade;
 const paramDeclared: Methods<api.Param> & Pick<api.Param, 'name' | 'dtype' | 'shape' | 'nbytes' | 'closed'> = paramMade;
 const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;

@@ -19,7 +19,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   const total: number = await tmp.sum().value();
   const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
   const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
-  const part: View = d.slice(0, 1).assign(total);
+  const part: View = d.slice([0, 1]).assign(total);
   const m = gpu.map(2, 2);
   const first: number = await m.access(true, (data) => data[0] as number);
   try {
@@ -31,8 +31,8 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   }
   const live: number = gpu.stats().liveBytes;
   const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
-  held.setValue(c).setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).rebind(typedArray, 2, 2, { aligned: true });
-  const other: Matrix = held.alias().resize(3, 3).setShape(9, 1).swap(d).take(d).reset().move();
+  held.memory.setValue(c).memory.setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).memory.rebind(typedArray, 2, 2, { aligned: true });
+  const other: Matrix = held.memory.alias().memory.resize(3, 3).memory.setShape(9, 1).memory.swap(d).memory.take(d).memory.reset().memory.move();
   const where: 'none' | 'host' | 'device' | 'both' = await other.location;
   using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
   const w: Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });

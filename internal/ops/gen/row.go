@@ -177,27 +177,54 @@ func (r row) Script() string {
 	return "Op." + r.Code
 }
 
-// ScriptDoc returns an operation's sentence for JavaScript.
+// formula is a documentation that begins with the name of an operand or of a function.
+var formula = regexp.MustCompile(`^([a-e]( |,)|[a-z]+[0-9]?\()`)
+
+// article is one that begins with an article.
+var article = regexp.MustCompile(`^a (square matrix|row of|rows x cols) `)
+
+// ScriptDoc returns an operation's sentences for JavaScript.
 func (r row) ScriptDoc() string {
-	doc := strings.TrimPrefix(r.Doc, "is ")
-	if formula := doc[1] == ' ' || strings.HasPrefix(doc, "exp("); !formula {
+	doc := strings.TrimPrefix(strings.TrimPrefix(r.Doc, "is "), "has ")
+	switch {
+	case r.Class == ops.Order:
+		doc = strings.Replace("Each row, or along axis 0 each column, as "+doc, "as sorted", "sorted", 1)
+	case r.Alone:
+		doc = "The " + doc + ", of a tensor only where it has two dimensions"
+	case r.Reduces():
+		doc = "The " + doc + " of all elements, or along an axis, whose length becomes 1"
+	case !formula.MatchString(doc) || article.MatchString(doc):
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
-	if r.Class == ops.Order {
-		doc = "Each row, or along axis 0 each column, as " + r.Doc
-	}
-	if r.Class == ops.Reduction {
-		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
-		if r.Alone {
-			doc = "The " + r.Doc + ", of a tensor only where it has two dimensions"
-		}
-	}
-	doc = r.sentence(doc)
+	doc = inScript(onlyGo.Replace(r.sentence(doc)))
 	if r.NumPy != "" {
 		doc += " NumPy's " + r.NumPy + "."
 	}
 	return strings.ReplaceAll(doc, "lo..hi", "low..high")
 }
+
+// onlyGo leaves out what JavaScript does not have.
+var onlyGo = strings.NewReplacer(" LU tells the condition.", "", " In a text it is A.H, too.", "")
+
+var capital = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`)
+
+// inScript has a text call operations and errors what they are called in JavaScript.
+func inScript(text string) string {
+	return capital.ReplaceAllStringFunc(text, func(word string) string {
+		if strings.HasPrefix(word, "Err") {
+			return "`" + word + "`"
+		}
+		for i := range ops.Table {
+			if o := &ops.Table[i]; o.Name == word && !ordinary[word] {
+				return "`" + cmp.Or(o.JS, strings.ToLower(word)) + "`"
+			}
+		}
+		return word
+	})
+}
+
+// ordinary are names of operations that are words as well.
+var ordinary = map[string]bool{"Real": true, "Complex": true, "Gumbel": true, "Where": true}
 
 // sentence makes a sentence of what the row says about a name.
 func (r row) sentence(doc string) string {
