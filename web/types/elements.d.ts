@@ -20,5 +20,14 @@ export type Float16Elements = Uint16Array | (ArrayBufferView & { readonly length
 /** A typed array of the elements of a matrix: of bool a Uint8Array, of complex64 a Float32Array with two numbers for each. */
 export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements | Int8Array | Uint8Array | Int16Array;
 
-/** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */
-export type Values = ArrayLike<number> & (ArrayBufferView | readonly number[]);
+/**
+ * What is copied into a matrix: a typed array of the element type, or numbers, which are converted. Fractions, NaN and what is out of range
+ * are `ErrInvalid` in integers. A typed array of another type is `ErrInvalid` unless the option `dtype` names the type to convert to.
+ */
+export type Values = (ArrayLike<number> | ArrayLike<bigint>) & (ArrayBufferView | readonly (number | boolean)[]);
+
+/** A row of a matrix, in an array of rows. */
+export type Row = readonly (number | boolean)[] | (ArrayLike<number> & ArrayBufferView);
+
+/** Arrays in arrays, those of one level equally long. */
+export type NestedNumbers = readonly (number | boolean | NestedNumbers)[] | (ArrayLike<number> & ArrayBufferView);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
-import type { DType, Values } from "./elements.js";
+import type { DType, NestedNumbers, Row, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
@@ -115,7 +115,9 @@ export class Gpu {
    * Makes a matrix of its own memory. The values, row by row (column by column, in column order) and without gaps, are
    * copied at once; without any the elements are 0.
    */
-  matrix(rows: number, cols: number, values?: Values, options?: MatrixOptions): Matrix;
+  matrix(rows: number, cols: number, values?: Values | readonly Row[], options?: MatrixOptions): Matrix;
+  /** Makes a matrix of its rows: `gpu.matrix([[1, 2], [3, 4]])`. Rows of another length are `ErrShape`. */
+  matrix(rows: readonly Row[], options?: MatrixOptions): Matrix;
   zeros(rows: number, cols: number, options?: MatrixOptions): Matrix;
   ones(rows: number, cols: number, options?: MatrixOptions): Matrix;
   full(rows: number, cols: number, value: number, options?: MatrixOptions): Matrix;
@@ -143,13 +145,15 @@ export class Gpu {
    * Throws `ErrInvalid` for flags that exclude each other or do not fit the memory, and for a `release` of memory that is
    * copied; `ErrShort` for too little memory. Nothing is taken over then.
    */
-  fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
+  fromBuffer(data: ArrayBufferLike | ArrayBufferView | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions): Matrix;
 
   /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
    * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
    */
-  tensor(from: Values | Expr | Tensor, shape: readonly number[], options?: { readonly dtype?: DType }): Tensor;
+  tensor(from: Values | NestedNumbers | Expr | Tensor, shape: readonly number[], options?: { readonly dtype?: DType }): Tensor;
+  /** Makes a tensor of arrays in arrays, which say the shape: `gpu.tensor([[[1, 2]], [[3, 4]]])` is of shape (2, 1, 2). */
+  tensor(from: NestedNumbers, options?: { readonly dtype?: DType }): Tensor;
   /** Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients. */
   readonly nn: NN;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import type { DType, Elements, Order, Values } from "./elements.js";
+import type { DType, Elements, Order, Row, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
+import type { MatrixMemory } from "./memory.js";
 import type { ExprOperations } from "./operations.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
 import type { Tensor } from "./tensor.js";
@@ -18,24 +19,28 @@ export interface WaitOptions {
 /** An operand: an expression, a matrix, or a number among the elements of the other operands. */
 export type Operand = Expr | number;
 
-/** What a reduction runs along: 0 down the columns, 1 along the rows, as in NumPy; absent or null, over everything. */
-export interface ReduceOptions {
-  readonly axis?: 0 | 1 | -1 | -2 | null;
-}
+/** An axis of a matrix: 0 down the columns, 1 along the rows, as in NumPy. -1 and -2 count from the end. */
+export type Axis = 0 | 1 | -1 | -2;
 
-/** What a sort or a running sum runs along: 1 along the rows, the default; 0 down the columns. */
-export interface OrderOptions {
-  readonly axis?: 0 | 1 | -1 | -2;
-}
+/** What a reduction runs along: `sum(0)` or `sum({axis: 0})`; absent or null, everything. A matrix keeps both dimensions. */
+export type ReduceOptions = Axis | null | { readonly axis?: Axis | null; readonly keepDims?: true };
+
+/** What a sort or a running sum runs along: `sort(0)` or `sort({axis: 0})`. 1 along the rows, the default; 0 down the columns. */
+export type OrderOptions = Axis | { readonly axis?: Axis };
 
 /** What a softmax runs along: 1 along the rows, the default; 0 down the columns; null over everything. */
-export interface NormaliseOptions {
-  readonly axis?: 0 | 1 | -1 | -2 | null;
-}
+export type NormaliseOptions = Axis | null | { readonly axis?: Axis | null };
 
 /** What a variance runs along, and by how much less than their number the squares are divided: 0 by default, 1 for a sample. */
-export interface SpreadOptions extends ReduceOptions {
-  readonly ddof?: number;
+export type SpreadOptions = Axis | null | { readonly axis?: Axis | null; readonly keepDims?: true; readonly ddof?: number };
+
+/** Rows or columns: [from, to] without to, either of which may be left out or count from the end; the one of an index; all, of null or nothing. */
+export type Range = readonly [from?: number | null, to?: number | null] | number | null;
+
+/** A part of a matrix by name, for {@link Expr.slice}. */
+export interface PartOfMatrix {
+  readonly rows?: Range;
+  readonly cols?: Range;
 }
 
 /** Where a matrix lies in its memory. */
@@ -98,9 +103,15 @@ export class Expr {
   /** The transpose. Of a matrix it is a view. */
   readonly T: Expr;
   transpose(): Expr;
-  /** Rows i to k-1 and columns j to l-1, everything by default. Of a matrix it is a view. */
-  slice(i?: number, k?: number, j?: number, l?: number): Expr;
+  /**
+   * A part, of a matrix a view: `m.slice([0, 2], [1, 3])` is the rows 0 and 1 of the columns 1 and 2, `m.slice(-1)` the last row, and
+   * `m.slice(null, 0)` or `m.slice({cols: 0})` the first column. It has rows and columns whatever the ranges are.
+   */
+  slice(rows?: Range, cols?: Range): Expr;
+  slice(part: PartOfMatrix): Expr;
+  /** A row, 1xcols. A negative number counts from the end. */
   row(i: number): Expr;
+  /** A column, rowsx1. */
   col(j: number): Expr;
   /** The same elements, row by row, in another shape. Of a matrix without gaps it is a view. */
   reshape(rows: number, cols: number): Expr;
@@ -129,6 +140,8 @@ export class Expr {
   read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a 1x1 result. */
   value(options?: WaitOptions): Promise<number>;
+  /** NumPy's name of {@link Expr.value}; with a row and a column, their element: `await m.item(-1, 0)`. */
+  item(row?: number, col?: number): Promise<number>;
   /** How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled. */
   explain(options?: WaitOptions): Promise<Plan>;
 
@@ -168,7 +181,8 @@ export interface Plan {
 export class View extends Expr {
   readonly T: View;
   transpose(): View;
-  slice(i?: number, k?: number, j?: number, l?: number): View;
+  slice(rows?: Range, cols?: Range): View;
+  slice(part: PartOfMatrix): View;
   row(i: number): View;
   col(j: number): View;
   /** A view where the elements lie row by row without gaps, a computation elsewhere. */
@@ -191,7 +205,7 @@ export class Matrix extends View {
   /** Whose memory it is. */
   readonly mode: "owned" | "external" | "mapped";
   /**
-   * Whether the matrix uses somebody else's memory. {@link Matrix.setValueFrom} may make it false, the memory staying where
+   * Whether the matrix uses somebody else's memory. {@link MatrixMemory.setValueFrom} may make it false, the memory staying where
    * it is; who frees the memory is another question, which `release` answers.
    */
   readonly external: boolean;
@@ -213,8 +227,11 @@ export class Matrix extends View {
 
   /** As for a view; an empty matrix of its own memory, 0x0, takes the size of what is assigned. */
   assign(x: Operand): this;
-  /** Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. */
-  set(values: Values): this;
+  /**
+   * Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. Arrays of rows will
+   * do. A typed array of another type is an error unless `dtype` names the matrix's own, which converts its numbers.
+   */
+  set(values: Values | readonly Row[], options?: { readonly dtype?: DType }): this;
   /**
    * Of wrapped memory: brings back what computations wrote since the last time. Before that the typed array may hold old elements. It
    * also waits. What nobody synced is given up by {@link Matrix.close}: the array stays as it is.
@@ -229,47 +246,8 @@ export class Matrix extends View {
    */
   access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>): Promise<T>;
 
-  /**
-   * Copies a matrix or computes an expression, its size included. The result goes into the memory that the matrix has; if it
-   * does not fit there a matrix of its own memory gets new memory, and one of memory of yours is left as it was:
-   * `ErrExternalResize`. {@link Matrix.external} stays what it is. A matrix of which there are aliases keeps its size, and so
-   * do the values of a sparse one: `ErrView`. x may be a part of the matrix.
-   */
-  setValue(x: Expr): this;
-  /**
-   * Replaces size and elements by those of memory: what {@link Gpu.fromBuffer} takes, of the matrix's element type.
-   *
-   * With `dontOwnBuffer` the matrix gives up its memory, which is released if nobody else has it, and uses this one;
-   * `external` is true then. A copy goes where {@link Matrix.setValue} would put it, with the same errors, and `external` is
-   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed, and never left for
-   * larger memory.
-   */
-  setValueFrom(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): this;
-  /** Makes the matrix one of other memory of yours: what {@link Gpu.wrap} or {@link Gpu.wrapBuffer} take. */
-  rebind(data: ArrayBufferLike | ArrayBufferView | GPUBuffer, rows: number, cols: number, options?: WrapOptions): this;
-  /**
-   * Becomes what the other is, memory, size, element type and flags, and leaves it an empty matrix. The matrix gives up its
-   * own memory. Taking from itself does nothing. Expressions made of either before go with the memory.
-   */
-  take(other: Matrix): this;
-  /** Returns a matrix that is what this one was, and leaves this one empty. */
-  move(): Matrix;
-  /** Exchanges two matrices: memory, size, element type and flags. Nothing moves. */
-  swap(other: Matrix): this;
-  /** Gives up the memory: the matrix is empty, and takes the size of whatever is assigned to it first. */
-  reset(): this;
-  /**
-   * Gives a matrix of its own memory another size. Memory that is large enough is kept; the elements are undefined, unless
-   * the size is what it was. `ErrExternalResize` for memory of yours, `ErrView` where there are aliases.
-   */
-  resize(rows: number, cols: number): this;
-  /**
-   * Another shape of as many elements, which keep their order in memory; `ErrShape` for another number. Nothing moves. The
-   * matrix must have no gaps, `ErrStride`; it may be of memory of yours, and aliases keep their shape.
-   */
-  setShape(rows: number, cols: number): this;
-  /** Another matrix of the same memory: what is written to one is in both. Each is closed by itself, the last releases. */
-  alias(): Matrix;
+  /** What can be done to the memory, beside mathematics: other memory, another size, another owner. */
+  readonly memory: MatrixMemory;
   /** A copy in memory of its own, row by row. */
   clone(): Matrix;
 }

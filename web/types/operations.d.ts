@@ -16,6 +16,8 @@ import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions,
 export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions, OrderOptions> {
   /** -a. NumPy's negative. */
   neg(): Expr;
+  /** NumPy's name of {@link neg}. */
+  negative(): Expr;
   /** The absolute value. */
   abs(): Expr;
   /** -1, 0 or 1, and NaN of NaN. */
@@ -46,10 +48,16 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   tan(): Expr;
   /** The arcsine. Within 4 ulp. NumPy's arcsin. */
   asin(): Expr;
+  /** NumPy's name of {@link asin}. */
+  arcsin(): Expr;
   /** The arccosine. Within 4 ulp. NumPy's arccos. */
   acos(): Expr;
+  /** NumPy's name of {@link acos}. */
+  arccos(): Expr;
   /** The arctangent. Within 4 ulp. NumPy's arctan. */
   atan(): Expr;
+  /** NumPy's name of {@link atan}. */
+  arctan(): Expr;
   /** The hyperbolic sine. Within 4 ulp. */
   sinh(): Expr;
   /** The hyperbolic cosine. Within 4 ulp. */
@@ -58,10 +66,16 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   tanh(): Expr;
   /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
   asinh(): Expr;
+  /** NumPy's name of {@link asinh}. */
+  arcsinh(): Expr;
   /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
   acosh(): Expr;
+  /** NumPy's name of {@link acosh}. */
+  arccosh(): Expr;
   /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
   atanh(): Expr;
+  /** NumPy's name of {@link atanh}. */
+  arctanh(): Expr;
   /** 2 to the power a. Within 4 ulp. */
   exp2(): Expr;
   /** 10 to the power a. Within 4 ulp. */
@@ -121,34 +135,52 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   logicalNot(): Expr;
   /** 1 where a is NaN. NumPy's isnan. */
   isNaN(): Expr;
+  /** NumPy's name of {@link isNaN}. */
+  isnan(): Expr;
   /** 1 where a is infinite. NumPy's isinf. */
   isInf(): Expr;
+  /** NumPy's name of {@link isInf}. */
+  isinf(): Expr;
   /** 1 where a is a number, and not infinite. NumPy's isfinite. */
   isFinite(): Expr;
+  /** NumPy's name of {@link isFinite}. */
+  isfinite(): Expr;
   /** Has all bits turned over. NumPy's bitwise_not. */
   bitwiseNot(): Expr;
   /** a + b. */
   add(b: Operand): Expr;
   /** a - b. NumPy's subtract. */
   sub(b: Operand): Expr;
+  /** NumPy's name of {@link sub}. */
+  subtract(b: Operand): Expr;
   /** The element-wise product of a and b. NumPy's multiply. */
   mul(b: Operand): Expr;
+  /** NumPy's name of {@link mul}. */
+  multiply(b: Operand): Expr;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
   div(b: Operand): Expr;
+  /** NumPy's name of {@link div}. */
+  divide(b: Operand): Expr;
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
    * but for those of 1 and -1. Within 4 ulp. NumPy's power.
    */
   pow(b: Operand): Expr;
+  /** NumPy's name of {@link pow}. */
+  power(b: Operand): Expr;
   /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
   hypot(b: Operand): Expr;
   /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
   atan2(b: Operand): Expr;
+  /** NumPy's name of {@link atan2}. */
+  arctan2(b: Operand): Expr;
   /**
    * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
    * ulp. NumPy's logaddexp.
    */
   logAddExp(b: Operand): Expr;
+  /** NumPy's name of {@link logAddExp}. */
+  logaddexp(b: Operand): Expr;
   /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
   fmod(b: Operand): Expr;
   /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
@@ -158,6 +190,8 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
    * ulp. NumPy's floor_divide.
    */
   floorDiv(b: Operand): Expr;
+  /** NumPy's name of {@link floorDiv}. */
+  floorDivide(b: Operand): Expr;
   /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedDiv(b: Operand): Expr;
   /** a moved towards 0 by b, and 0 where it would get beyond. */
@@ -241,6 +275,8 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   logicalXor(b: Operand): Expr;
   /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(low: Operand, high: Operand): Expr;
+  /** NumPy's name of {@link clamp}. */
+  clip(low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
   matmul(b: Exclude<Operand, number>): Expr;
   /**
@@ -305,11 +341,15 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
    */
   argMax(options?: ReduceOptions): Expr;
+  /** NumPy's name of {@link argMax}. */
+  argmax(options?: ReduceOptions): Expr;
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
    */
   argMin(options?: ReduceOptions): Expr;
+  /** NumPy's name of {@link argMin}. */
+  argmin(options?: ReduceOptions): Expr;
   /** The sum of the diagonal, of a tensor only where it has two dimensions. */
   trace(): Expr;
   /**
@@ -322,6 +362,8 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
    * equal elements keep their order. NumPy's argsort.
    */
   argSort(options?: OrderOptions): Expr;
+  /** NumPy's name of {@link argSort}. */
+  argsort(options?: OrderOptions): Expr;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
@@ -334,8 +376,12 @@ export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOption
   argTopK(k: number, options?: OrderOptions): Expr;
   /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
   cumSum(options?: OrderOptions): Expr;
+  /** NumPy's name of {@link cumSum}. */
+  cumsum(options?: OrderOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(options?: OrderOptions): Expr;
+  /** NumPy's name of {@link cumProd}. */
+  cumprod(options?: OrderOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -364,8 +410,12 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
   tile(rows: number, cols: number): Expr;
   /** Has the rows of a in reverse order. NumPy's flipud. */
   flipRows(): Expr;
+  /** NumPy's name of {@link flipRows}. */
+  flipud(): Expr;
   /** Has the columns of a in reverse order. NumPy's fliplr. */
   flipCols(): Expr;
+  /** NumPy's name of {@link flipCols}. */
+  fliplr(): Expr;
   /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
   roll(rows: number, cols: number): Expr;
   /** a with a margin of a value. */
@@ -432,10 +482,14 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
    * NumPy's eigvalsh.
    */
   eigenvalues(): Expr;
+  /** NumPy's name of {@link eigenvalues}. */
+  eigvalsh(): Expr;
   /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
   eigenvectors(): Expr;
   /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
   singularValues(): Expr;
+  /** NumPy's name of {@link singularValues}. */
+  svdvals(): Expr;
   /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
   leftVectors(): Expr;
   /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
@@ -559,6 +613,9 @@ export interface GpuOperations {
   /** -a. NumPy's negative. */
   neg(a: Expr): Expr;
   neg(a: Tensor): Tensor;
+  /** NumPy's name of {@link neg}. */
+  negative(a: Expr): Expr;
+  negative(a: Tensor): Tensor;
   /** The absolute value. */
   abs(a: Expr): Expr;
   abs(a: Tensor): Tensor;
@@ -604,12 +661,21 @@ export interface GpuOperations {
   /** The arcsine. Within 4 ulp. NumPy's arcsin. */
   asin(a: Expr): Expr;
   asin(a: Tensor): Tensor;
+  /** NumPy's name of {@link asin}. */
+  arcsin(a: Expr): Expr;
+  arcsin(a: Tensor): Tensor;
   /** The arccosine. Within 4 ulp. NumPy's arccos. */
   acos(a: Expr): Expr;
   acos(a: Tensor): Tensor;
+  /** NumPy's name of {@link acos}. */
+  arccos(a: Expr): Expr;
+  arccos(a: Tensor): Tensor;
   /** The arctangent. Within 4 ulp. NumPy's arctan. */
   atan(a: Expr): Expr;
   atan(a: Tensor): Tensor;
+  /** NumPy's name of {@link atan}. */
+  arctan(a: Expr): Expr;
+  arctan(a: Tensor): Tensor;
   /** The hyperbolic sine. Within 4 ulp. */
   sinh(a: Expr): Expr;
   sinh(a: Tensor): Tensor;
@@ -622,12 +688,21 @@ export interface GpuOperations {
   /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
   asinh(a: Expr): Expr;
   asinh(a: Tensor): Tensor;
+  /** NumPy's name of {@link asinh}. */
+  arcsinh(a: Expr): Expr;
+  arcsinh(a: Tensor): Tensor;
   /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
   acosh(a: Expr): Expr;
   acosh(a: Tensor): Tensor;
+  /** NumPy's name of {@link acosh}. */
+  arccosh(a: Expr): Expr;
+  arccosh(a: Tensor): Tensor;
   /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
   atanh(a: Expr): Expr;
   atanh(a: Tensor): Tensor;
+  /** NumPy's name of {@link atanh}. */
+  arctanh(a: Expr): Expr;
+  arctanh(a: Tensor): Tensor;
   /** 2 to the power a. Within 4 ulp. */
   exp2(a: Expr): Expr;
   exp2(a: Tensor): Tensor;
@@ -712,12 +787,21 @@ export interface GpuOperations {
   /** 1 where a is NaN. NumPy's isnan. */
   isNaN(a: Expr): Expr;
   isNaN(a: Tensor): Tensor;
+  /** NumPy's name of {@link isNaN}. */
+  isnan(a: Expr): Expr;
+  isnan(a: Tensor): Tensor;
   /** 1 where a is infinite. NumPy's isinf. */
   isInf(a: Expr): Expr;
   isInf(a: Tensor): Tensor;
+  /** NumPy's name of {@link isInf}. */
+  isinf(a: Expr): Expr;
+  isinf(a: Tensor): Tensor;
   /** 1 where a is a number, and not infinite. NumPy's isfinite. */
   isFinite(a: Expr): Expr;
   isFinite(a: Tensor): Tensor;
+  /** NumPy's name of {@link isFinite}. */
+  isfinite(a: Expr): Expr;
+  isfinite(a: Tensor): Tensor;
   /** Has all bits turned over. NumPy's bitwise_not. */
   bitwiseNot(a: Expr): Expr;
   bitwiseNot(a: Tensor): Tensor;
@@ -727,30 +811,48 @@ export interface GpuOperations {
   /** a - b. NumPy's subtract. */
   sub(a: Operand, b: Operand): Expr;
   sub(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link sub}. */
+  subtract(a: Operand, b: Operand): Expr;
+  subtract(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise product of a and b. NumPy's multiply. */
   mul(a: Operand, b: Operand): Expr;
   mul(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link mul}. */
+  multiply(a: Operand, b: Operand): Expr;
+  multiply(a: TensorOperand, b: TensorOperand): Tensor;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
   div(a: Operand, b: Operand): Expr;
   div(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link div}. */
+  divide(a: Operand, b: Operand): Expr;
+  divide(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
    * but for those of 1 and -1. Within 4 ulp. NumPy's power.
    */
   pow(a: Operand, b: Operand): Expr;
   pow(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link pow}. */
+  power(a: Operand, b: Operand): Expr;
+  power(a: TensorOperand, b: TensorOperand): Tensor;
   /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
   hypot(a: Operand, b: Operand): Expr;
   hypot(a: TensorOperand, b: TensorOperand): Tensor;
   /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
   atan2(a: Operand, b: Operand): Expr;
   atan2(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link atan2}. */
+  arctan2(a: Operand, b: Operand): Expr;
+  arctan2(a: TensorOperand, b: TensorOperand): Tensor;
   /**
    * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
    * ulp. NumPy's logaddexp.
    */
   logAddExp(a: Operand, b: Operand): Expr;
   logAddExp(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link logAddExp}. */
+  logaddexp(a: Operand, b: Operand): Expr;
+  logaddexp(a: TensorOperand, b: TensorOperand): Tensor;
   /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
   fmod(a: Operand, b: Operand): Expr;
   fmod(a: TensorOperand, b: TensorOperand): Tensor;
@@ -763,6 +865,9 @@ export interface GpuOperations {
    */
   floorDiv(a: Operand, b: Operand): Expr;
   floorDiv(a: TensorOperand, b: TensorOperand): Tensor;
+  /** NumPy's name of {@link floorDiv}. */
+  floorDivide(a: Operand, b: Operand): Expr;
+  floorDivide(a: TensorOperand, b: TensorOperand): Tensor;
   /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedDiv(a: Operand, b: Operand): Expr;
   clippedDiv(a: TensorOperand, b: TensorOperand): Tensor;
@@ -907,6 +1012,9 @@ export interface GpuOperations {
   /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
   clamp(a: Expr, low: Operand, high: Operand): Expr;
   clamp(a: Tensor, low: TensorOperand, high: TensorOperand): Tensor;
+  /** NumPy's name of {@link clamp}. */
+  clip(a: Expr, low: Operand, high: Operand): Expr;
+  clip(a: Tensor, low: TensorOperand, high: TensorOperand): Tensor;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
   matmul(a: Expr, b: Exclude<Operand, number>): Expr;
   matmul(a: Tensor, b: Exclude<TensorOperand, number>): Tensor;
@@ -988,12 +1096,18 @@ export interface GpuOperations {
    */
   argMax(a: Expr, options?: ReduceOptions): Expr;
   argMax(a: Tensor, options?: TensorReduceOptions): Tensor;
+  /** NumPy's name of {@link argMax}. */
+  argmax(a: Expr, options?: ReduceOptions): Expr;
+  argmax(a: Tensor, options?: TensorReduceOptions): Tensor;
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
    * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
    */
   argMin(a: Expr, options?: ReduceOptions): Expr;
   argMin(a: Tensor, options?: TensorReduceOptions): Tensor;
+  /** NumPy's name of {@link argMin}. */
+  argmin(a: Expr, options?: ReduceOptions): Expr;
+  argmin(a: Tensor, options?: TensorReduceOptions): Tensor;
   /** The sum of the diagonal, of a tensor only where it has two dimensions. */
   trace(a: Expr): Expr;
   trace(a: Tensor): Tensor;
@@ -1009,6 +1123,9 @@ export interface GpuOperations {
    */
   argSort(a: Expr, options?: OrderOptions): Expr;
   argSort(a: Tensor, options?: TensorOrderOptions): Tensor;
+  /** NumPy's name of {@link argSort}. */
+  argsort(a: Expr, options?: OrderOptions): Expr;
+  argsort(a: Tensor, options?: TensorOrderOptions): Tensor;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
@@ -1024,9 +1141,15 @@ export interface GpuOperations {
   /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
   cumSum(a: Expr, options?: OrderOptions): Expr;
   cumSum(a: Tensor, options?: TensorOrderOptions): Tensor;
+  /** NumPy's name of {@link cumSum}. */
+  cumsum(a: Expr, options?: OrderOptions): Expr;
+  cumsum(a: Tensor, options?: TensorOrderOptions): Tensor;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(a: Expr, options?: OrderOptions): Expr;
   cumProd(a: Tensor, options?: TensorOrderOptions): Tensor;
+  /** NumPy's name of {@link cumProd}. */
+  cumprod(a: Expr, options?: OrderOptions): Expr;
+  cumprod(a: Tensor, options?: TensorOrderOptions): Tensor;
   /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
   arange(start: number, stop?: number, step?: number, options?: { dtype?: DType }): Expr;
   /** a row of count numbers at equal distances, from start to stop, which are exact. */
@@ -1058,8 +1181,12 @@ export interface GpuOperations {
   hstack(a: readonly Expr[]): Expr;
   /** Has the rows of a in reverse order. NumPy's flipud. */
   flipRows(a: Expr): Expr;
+  /** NumPy's name of {@link flipRows}. */
+  flipud(a: Expr): Expr;
   /** Has the columns of a in reverse order. NumPy's fliplr. */
   flipCols(a: Expr): Expr;
+  /** NumPy's name of {@link flipCols}. */
+  fliplr(a: Expr): Expr;
   /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
   roll(a: Expr, rows: number, cols: number): Expr;
   /** a with a margin of a value. */
@@ -1126,10 +1253,14 @@ export interface GpuOperations {
    * NumPy's eigvalsh.
    */
   eigenvalues(a: Expr): Expr;
+  /** NumPy's name of {@link eigenvalues}. */
+  eigvalsh(a: Expr): Expr;
   /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
   eigenvectors(a: Expr): Expr;
   /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
   singularValues(a: Expr): Expr;
+  /** NumPy's name of {@link singularValues}. */
+  svdvals(a: Expr): Expr;
   /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
   leftVectors(a: Expr): Expr;
   /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
