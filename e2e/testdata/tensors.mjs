@@ -213,7 +213,7 @@ export const tests = {
     await wrapped.sync();
     same(host, [0, -1, 1, 0], 'a step of wrapped memory');
     const m = gpu.zeros(2, 3), view = m.tensor(3, 2);
-    m.resize(1, 1);
+    m.memory.resize(1, 1);
     await fails('ErrView', 'a tensor of what was resized', () => view.add(1).read());
   }),
 };

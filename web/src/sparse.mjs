@@ -146,7 +146,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
   const count = indices.length * (format === BLOCKS ? rows : 1);
   if (count > MAX) throw failure('ErrLimit', where, `${count} values`);
   exactly(where, offsets.length, format === BLOCKS ? 0 : majors + 1, 'offsets');
-  const values = guard(where, () => wrapped ? bytesOf(o.values) : dataOf(where, type, count, o.values).bytes);
+  const values = guard(where, () => wrapped ? bytesOf(o.values) : dataOf(where, type, count, o.values, o.dtype).bytes);
   exactly(where, values.length / type.size, count, 'values');
   if (values.length > session.limit) throw failure('ErrLimit', where, `${values.length} bytes, the largest buffer has ${session.limit}`);
   checkStructure(where, format, majors, minors, indices, offsets);

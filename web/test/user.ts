@@ -19,7 +19,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   const total: number = await tmp.sum().value();
   const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
   const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
-  const part: View = d.slice([0, 1]).assign(total);
+  const part: View = d.slice([0, 1], 0).assign(total);
   const m = gpu.map(2, 2);
   const first: number = await m.access(true, (data) => data[0] as number);
   try {
@@ -30,9 +30,11 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
     await gpu.reopen({ device: gpuDevice });
   }
   const live: number = gpu.stats().liveBytes;
-  const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
-  held.memory.setValue(c).memory.setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).memory.rebind(typedArray, 2, 2, { aligned: true });
+  const held = gpu.fromBuffer(typedArray, 2, 2, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
+  held.memory.setValue(c).memory.setValueFrom(gpuBuffer, 1, 2, { setValueOnDevice: true }).memory.rebind(typedArray, 2, 2, { aligned: true });
   const other: Matrix = held.memory.alias().memory.resize(3, 3).memory.setShape(9, 1).memory.swap(d).memory.take(d).memory.reset().memory.move();
+  const nested: Matrix = gpu.matrix([[1, 2], [3, 4]]).set([[5, 6], [7, 8]]).set(new Float64Array(4), { dtype: 'float32' });
+  void [gpu.tensor([[[1]], [[2]]]).sum([0, 2]), a.sum(0), await a.item(-1, 0), a.clip(0, 1), gpu.clip(a, 0, 1), a.slice({ cols: [1, null] }), nested, a.std({ axis: 0, keepDims: true, ddof: 1 })];
   const where: 'none' | 'host' | 'device' | 'both' = await other.location;
   using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
   const w: Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
@@ -62,6 +64,8 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   void [centred.softmax({ axis: 1 }).expr(), plain, dx];
   const stack: Tensor = t.matmul(a).add(gpu.matmul(t, b));
   void [stack, a.sum({ axis: null }), a.trace(), gpu.trace(t), t.sum({ axis: [0, 1] }), t.cumSum({ axis: -1 }), a.sort({ axis: 0 })];
+  // @ts-expect-error a matrix keeps both dimensions
+  a.sum({ axis: 0, keepDims: false });
   // @ts-expect-error one dimension is sorted
   t.sort({ axis: [0, 1] });
   // @ts-expect-error there is no order of everything

@@ -101,8 +101,20 @@ export interface ClassesOf {
 /** Memory without an element type of its own. */
 export type RawMemory = (ArrayBufferLike | DataView) & { readonly BYTES_PER_ELEMENT?: undefined };
 
-/** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */
-export type Values<T extends DType = DType> = readonly number[] | TypedArray<ClassesOf[T]>;
+/** Typed arrays of numbers that are converted where `dtype` says so. */
+export type AnyTypedArray = ArrayBufferView & (ArrayLike<number> | ArrayLike<bigint>);
 
-/** The rows of a matrix: lists of numbers that are equally long, or typed arrays of one class. */
-export type Rows<C extends keyof ClassDTypes = keyof ClassDTypes> = readonly (readonly number[])[] | readonly TypedArray<C>[];
+/** Numbers, which are converted. Fractions, NaN and what is out of range are `ErrInvalid` in integers. */
+export type Numbers = readonly (number | boolean)[];
+
+/**
+ * What is copied into a matrix: a typed array of the element type, or numbers. A typed array of another type is `ErrInvalid` unless the
+ * option `dtype` names the type to convert to.
+ */
+export type Values<T extends DType = DType> = Numbers | TypedArray<ClassesOf[T]>;
+
+/** A row of a matrix, in an array of rows. */
+export type Row<T extends DType = DType> = Values<T>;
+
+/** Arrays in arrays, those of one level equally long. */
+export type NestedNumbers = readonly (number | boolean | NestedNumbers)[] | AnyTypedArray;

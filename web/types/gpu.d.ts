@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
-import type { ClassDTypes, ClassesOf, DType, RawMemory, Rows, TypedArray } from "./elements.js";
+import type { AnyTypedArray, ClassDTypes, ClassesOf, DType, NestedNumbers, Numbers, RawMemory, Row, TypedArray, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
@@ -153,12 +153,12 @@ export class Gpu {
    * await gpu.matrix([[1, 2], [3, 4]]).T.read(); // [1, 3, 2, 4]
    * await gpu.matrix(1, 2, new Int32Array([7, 8])).read(); // [7, 8]
    */
-  matrix<C extends keyof ClassDTypes>(rows: number, cols: number, values: TypedArray<C> | readonly TypedArray<C>[], options?: MatrixOptions<undefined & DType>): Matrix<ClassDTypes[C]>;
-  matrix<T extends DType>(rows: number, cols: number, values: TypedArray | Rows, options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
-  matrix<T extends DType = "float32">(rows: number, cols: number, values?: readonly number[] | readonly (readonly number[])[], options?: MatrixOptions<T>): Matrix<T>;
-  matrix<C extends keyof ClassDTypes>(rows: readonly TypedArray<C>[], options?: MatrixOptions<undefined & DType>): Matrix<ClassDTypes[C]>;
-  matrix<T extends DType>(rows: Rows, options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
-  matrix<T extends DType = "float32">(rows: readonly (readonly number[])[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<T extends DType = "float32">(rows: number, cols: number, values?: Numbers | readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<C extends keyof ClassDTypes>(rows: number, cols: number, values: TypedArray<C> | readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  matrix<T extends DType>(rows: number, cols: number, values: AnyTypedArray | Values | readonly Row[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
+  matrix<T extends DType = "float32">(rows: readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<C extends keyof ClassDTypes>(rows: readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  matrix<T extends DType>(rows: readonly (Row | AnyTypedArray)[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
   /**
    * Makes a matrix of zeros.
    *
@@ -205,7 +205,7 @@ export class Gpu {
    * await a.sync();
    * mine; // [10, 20, 30, 40]
    */
-  wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: WrapOptions<undefined & DType>): Matrix<ClassDTypes[C]>;
+  wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: WrapOptions<never>): Matrix<ClassDTypes[C]>;
   wrap<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: WrapOptions<T> & { readonly dtype: T }): Matrix<T>;
   wrap<T extends DType = "float32">(data: RawMemory, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
   /**
@@ -238,25 +238,27 @@ export class Gpu {
    * Shapes: -> `rows x cols`.
    * @example
    * const table = new Float32Array([1, 2, 9, 3, 4, 9]);
-   * await gpu.fromBuffer(2, 2, table, { stride: 3 }).read(); // [1, 2, 3, 4]
+   * await gpu.fromBuffer(table, 2, 2, { stride: 3 }).read(); // [1, 2, 3, 4]
    */
-  fromBuffer<C extends keyof ClassDTypes>(rows: number, cols: number, data: TypedArray<C>, options?: FromBufferOptions<undefined & DType>): Matrix<ClassDTypes[C]>;
-  fromBuffer<T extends DType>(rows: number, cols: number, data: TypedArray<ClassesOf[T]>, options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
-  fromBuffer<T extends DType = "float32">(rows: number, cols: number, data: RawMemory | GPUBuffer, options?: FromBufferOptions<T>): Matrix<T>;
+  fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
+  fromBuffer<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
+  fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions<T>): Matrix<T>;
 
   /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
    * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
    *
-   * Shapes: -> that shape.
+   * Shapes: -> that shape, or that of arrays in arrays.
    * @example
+   * gpu.tensor([[[1, 2]], [[3, 4]]]).shape; // [2, 1, 2]
    * const t = gpu.tensor([1, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2]);
    * await t.sum(0).read(); // [6, 8, 10, 12]
    */
   tensor<T extends DType>(from: Expr<T> | Tensor<T>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<T>;
   tensor<C extends keyof ClassDTypes>(from: TypedArray<C>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<ClassDTypes[C]>;
-  tensor<T extends DType>(from: TypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
-  tensor<T extends DType = "float32">(from: readonly number[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<T>;
+  tensor<T extends DType>(from: AnyTypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<T>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<T>;
   /**
    * Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients.
    *
@@ -274,7 +276,7 @@ export class Gpu {
    * const s = gpu.sparse(2, 2, { format: "csr", values: [3, 4], indices: [1, 0], offsets: [0, 1, 2] });
    * await s.matmul(gpu.matrix(2, 1, [1, 2])).read(); // [6, 4]
    */
-  sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseParts<undefined & SparseDType> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseParts<never> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
   sparse<T extends SparseDType = "float32">(rows: number, cols: number, parts: SparseParts<T>): Sparse<T>;
   /**
    * Makes a sparse matrix of typed arrays of yours. The values are used as {@link Gpu.wrap} uses them; indices and offsets

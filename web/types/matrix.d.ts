@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import type { ClassesOf, DType, Elements, Order, RawMemory, Rows, TypedArray, Values } from "./elements.js";
+import type { AnyTypedArray, ClassesOf, DType, Elements, Order, Row, TypedArray, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
+import type { MatrixMemory } from "./memory.js";
 import type { ExprOperations } from "./operations.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
 import type { Tensor } from "./tensor.js";
@@ -18,39 +19,29 @@ export interface WaitOptions {
 /** An operand: an expression, a matrix, or a number among the elements of the other operands. */
 export type Operand<T extends DType = "float32"> = Expr<T> | number;
 
-/** An axis of a matrix: 0 down the columns, 1 along the rows, as in NumPy, or counted from the end. */
+/** An axis of a matrix: 0 down the columns, 1 along the rows, as in NumPy. -1 and -2 count from the end. */
 export type Axis = 0 | 1 | -1 | -2;
 
-/** What a reduction runs along: absent or null, over everything. */
-export interface ReduceOptions {
-  readonly axis?: Axis | null;
-  /** As for tensors. The result of a matrix is a matrix whatever this says. */
-  readonly keepDims?: boolean;
-}
+/** What a reduction runs along: `sum(0)` or `sum({axis: 0})`; absent or null, everything. A matrix keeps both dimensions. */
+export type ReduceOptions = Axis | null | { readonly axis?: Axis | null; readonly keepDims?: true };
 
-/** What a sort or a running sum runs along: 1 along the rows, the default; 0 down the columns. */
-export interface OrderOptions {
-  readonly axis?: Axis;
-}
+/** What a sort or a running sum runs along: `sort(0)` or `sort({axis: 0})`. 1 along the rows, the default; 0 down the columns. */
+export type OrderOptions = Axis | { readonly axis?: Axis };
 
 /** What a softmax runs along: 1 along the rows, the default; 0 down the columns; null over everything. */
-export interface NormaliseOptions {
-  readonly axis?: Axis | null;
-}
+export type NormaliseOptions = Axis | null | { readonly axis?: Axis | null };
 
 /** What a variance runs along, and by how much less than their number the squares are divided: 0 by default, 1 for a sample. */
-export interface SpreadOptions extends ReduceOptions {
-  readonly ddof?: number;
+export type SpreadOptions = Axis | null | { readonly axis?: Axis | null; readonly keepDims?: true; readonly ddof?: number };
+
+/** Rows or columns: [from, to] without to, either of which may be left out or count from the end; the one of an index; all, of null or nothing. */
+export type Range = readonly [from?: number | null, to?: number | null] | number | null;
+
+/** A part of a matrix by name, for {@link Expr.slice}. */
+export interface PartOfMatrix {
+  readonly rows?: Range;
+  readonly cols?: Range;
 }
-
-/** An axis alone, or options: `sum(0)` is `sum({ axis: 0 })`. */
-export type ReduceAlong = ReduceOptions | ReduceOptions["axis"];
-export type OrderAlong = OrderOptions | OrderOptions["axis"];
-export type NormaliseAlong = NormaliseOptions | NormaliseOptions["axis"];
-export type SpreadAlong = SpreadOptions | SpreadOptions["axis"];
-
-/** The rows or columns of a part: from one to before another, one alone, or all. Negative numbers count from the end. */
-export type Range = readonly [from?: number | null, to?: number | null] | number | null | undefined;
 
 /** Where a matrix lies in its memory. */
 export interface MatrixOptions<T extends DType = DType> {
@@ -151,15 +142,6 @@ export class Expr<T extends DType = "float32"> {
    */
   apply(fn: Fn, ...more: Operand<T>[]): Expr<T>;
   /**
-   * NumPy's name of {@link ElementOperations.clamp}: limits the elements to low..high.
-   *
-   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
-   * @example
-   * await gpu.matrix(1, 3, [-3, 1, 4]).clip(0, 2).read(); // [0, 1, 2]
-   */
-  clip(low: Operand<T>, high: Operand<T>): Expr<T>;
-
-  /**
    * The transpose. Of a matrix it is a view.
    *
    * Shapes: `m x n` -> `n x m`.
@@ -187,7 +169,7 @@ export class Expr<T extends DType = "float32"> {
    * await a.slice({ cols: 0 }).read(); // [1, 4]
    */
   slice(rows?: Range, cols?: Range): Expr<T>;
-  slice(part: { readonly rows?: Range; readonly cols?: Range }): Expr<T>;
+  slice(part: PartOfMatrix): Expr<T>;
   /**
    * One row. Of a matrix it is a view.
    *
@@ -275,13 +257,16 @@ export class Expr<T extends DType = "float32"> {
    */
   value(options?: WaitOptions): Promise<number>;
   /**
-   * NumPy's and PyTorch's name of {@link Expr.value}.
+   * NumPy's name of {@link Expr.value}; with a row and a column, their element. Negative numbers count from the end.
    *
-   * Shapes: `1 x 1` -> a number.
+   * Shapes: `1 x 1` -> a number, `m x n` with a row and a column.
    * @example
-   * await gpu.matrix(1, 3, [1, 2, 3]).sum().item(); // 6
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]);
+   * await a.sum().item(); // 10
+   * await a.item(-1, 0); // 3
    */
-  item(options?: WaitOptions): Promise<number>;
+  item(): Promise<number>;
+  item(row: number, col: number): Promise<number>;
   /**
    * How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled.
    *
@@ -367,7 +352,7 @@ export class View<T extends DType = "float32"> extends Expr<T> {
    * await a.read(); // [0, 7, 7, 0, 0, 0]
    */
   slice(rows?: Range, cols?: Range): View<T>;
-  slice(part: { readonly rows?: Range; readonly cols?: Range }): View<T>;
+  slice(part: PartOfMatrix): View<T>;
   /**
    * One row, of the same memory.
    *
@@ -502,15 +487,17 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
   assign(x: Operand<T>): this;
   assign(this: Matrix<"complex64">, x: Expr<"float32">): this;
   /**
-   * Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once.
+   * Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. Arrays of rows will
+   * do. A typed array of another type is an error unless `dtype` names the matrix's own, which converts its numbers.
    *
-   * Shapes: `m x n` of m * n numbers, or of lists of rows.
+   * Shapes: `m x n` of m * n numbers, or of m rows of n.
    * @example
    * const a = gpu.zeros(1, 2);
    * a.set([5, 6]);
    * await a.read(); // [5, 6]
    */
-  set(values: Values<T> | Rows<ClassesOf[T]>): this;
+  set(values: Values<T> | readonly Row<T>[], options?: { readonly dtype?: undefined }): this;
+  set(values: AnyTypedArray | Values | readonly Row[], options: { readonly dtype: T }): this;
   /**
    * Of wrapped memory: brings back what computations wrote since the last time. Before that the typed array may hold old elements. It
    * also waits. What nobody synced is given up by {@link Matrix.close}: the array stays as it is.
@@ -561,113 +548,6 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
    * a.closed; // true
    */
   close(): void;
-}
-
-/**
- * What gives a matrix another size or other memory: {@link Matrix.memory}. The new size is there at once, the work is queued. If the GPU's
- * side refuses, for want of memory for example, the matrix becomes what it was before: whoever used it meanwhile gets the
- * error, and so does {@link Gpu.sync}. A call that throws changes nothing.
- */
-export interface MatrixMemory<T extends DType = "float32"> {
-  /**
-   * Copies a matrix or computes an expression, its size included. The result goes into the memory that the matrix has; if it
-   * does not fit there a matrix of its own memory gets new memory, and one of memory of yours is left as it was:
-   * `ErrExternalResize`. {@link Matrix.external} stays what it is. A matrix of which there are aliases keeps its size, and so
-   * do the values of a sparse one: `ErrView`. x may be a part of the matrix.
-   *
-   * Shapes: `m x n` of `k x l` becomes `k x l`.
-   * @example
-   * const a = gpu.zeros(2, 2);
-   * await a.memory.setValue(gpu.ones(1, 3)).read(); // [1, 1, 1]
-   */
-  setValue(x: Expr<T>): Matrix<T>;
-  /**
-   * Replaces size and elements by those of memory: what {@link Gpu.fromBuffer} takes, of the matrix's element type.
-   *
-   * With `dontOwnBuffer` the matrix gives up its memory, which is released if nobody else has it, and uses this one;
-   * `external` is true then. A copy goes where {@link MatrixMemory.setValue} would put it, with the same errors, and `external` is
-   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed, and never left for
-   * larger memory.
-   *
-   * Shapes: `m x n` becomes `rows x cols`.
-   * @example
-   * const a = gpu.zeros(2, 2);
-   * await a.memory.setValueFrom(1, 3, new Float32Array([1, 2, 3])).read(); // [1, 2, 3]
-   */
-  setValueFrom(rows: number, cols: number, data: TypedArray<ClassesOf[T]> | RawMemory | GPUBuffer, options?: FromBufferOptions<T>): Matrix<T>;
-  /**
-   * Makes the matrix one of other memory of yours: what {@link Gpu.wrap} or {@link Gpu.wrapBuffer} take.
-   *
-   * Shapes: `m x n` becomes `rows x cols`.
-   * @example
-   * const a = gpu.wrap(new Float32Array(4), 2, 2);
-   * await a.memory.rebind(new Float32Array([5, 6]), 1, 2).read(); // [5, 6]
-   */
-  rebind(data: TypedArray<ClassesOf[T]> | RawMemory | GPUBuffer, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
-  /**
-   * Becomes what the other is, memory, size, element type and flags, and leaves it an empty matrix. The matrix gives up its
-   * own memory. Taking from itself does nothing. Expressions made of either before go with the memory.
-   *
-   * Shapes: `m x n` of `k x l` becomes `k x l`, the other `0 x 0`.
-   * @example
-   * const a = gpu.zeros(2, 2), b = gpu.ones(1, 3);
-   * await a.memory.take(b).read(); // [1, 1, 1]
-   */
-  take(other: Matrix<T>): Matrix<T>;
-  /**
-   * Returns a matrix that is what this one was, and leaves this one empty.
-   *
-   * Shapes: `m x n` -> `m x n`, and this becomes `0 x 0`.
-   * @example
-   * const a = gpu.ones(1, 3);
-   * await a.memory.move().read(); // [1, 1, 1]
-   */
-  move(): Matrix<T>;
-  /**
-   * Exchanges two matrices: memory, size, element type and flags. Nothing moves.
-   *
-   * Shapes: `m x n` with `k x l` becomes `k x l`.
-   * @example
-   * const a = gpu.zeros(2, 2), b = gpu.ones(1, 3);
-   * a.memory.swap(b).shape; // [1, 3]
-   */
-  swap(other: Matrix<T>): Matrix<T>;
-  /**
-   * Gives up the memory: the matrix is empty, and takes the size of whatever is assigned to it first.
-   *
-   * Shapes: `m x n` becomes `0 x 0`.
-   * @example
-   * gpu.ones(2, 2).memory.reset().shape; // [0, 0]
-   */
-  reset(): Matrix<T>;
-  /**
-   * Gives a matrix of its own memory another size. Memory that is large enough is kept; the elements are undefined, unless
-   * the size is what it was. `ErrExternalResize` for memory of yours, `ErrView` where there are aliases.
-   *
-   * Shapes: `m x n` becomes `rows x cols`.
-   * @example
-   * gpu.ones(2, 2).memory.resize(3, 4).shape; // [3, 4]
-   */
-  resize(rows: number, cols: number): Matrix<T>;
-  /**
-   * Another shape of as many elements, which keep their order in memory; `ErrShape` for another number. Nothing moves. The
-   * matrix must have no gaps, `ErrStride`; it may be of memory of yours, and aliases keep their shape.
-   *
-   * Shapes: `m x n` becomes `rows x cols`, of as many elements.
-   * @example
-   * gpu.ones(2, 3).memory.setShape(3, 2).shape; // [3, 2]
-   */
-  setShape(rows: number, cols: number): Matrix<T>;
-  /**
-   * Another matrix of the same memory: what is written to one is in both. Each is closed by itself, the last releases.
-   *
-   * Shapes: `m x n` -> `m x n`.
-   * @example
-   * const a = gpu.zeros(1, 2), b = a.memory.alias();
-   * b.assign(1);
-   * await a.read(); // [1, 1]
-   */
-  alias(): Matrix<T>;
 }
 
 /** An element-wise function of yours; see {@link Gpu.fn}. The names in its text are its own. */

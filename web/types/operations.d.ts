@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType, FloatDType, IntegerDType, RealOf } from "./elements.js";
-import type { Expr, NormaliseAlong, Operand, OrderAlong, ReduceAlong, SpreadAlong } from "./matrix.js";
-import type { Tensor, TensorNormaliseAlong, TensorOperand, TensorOrderAlong, TensorReduceAlong, TensorSpreadAlong } from "./tensor.js";
+import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
+import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
 /** What operations make: of expressions an expression, of tensors a tensor. */
 export interface Kinds<T extends DType = "float32"> {
@@ -20,8 +20,8 @@ export interface Operands<T extends DType = "float32"> {
 
 /** What operations run along. */
 export interface Along {
-  readonly expr: { readonly reduce: ReduceAlong; readonly spread: SpreadAlong; readonly order: OrderAlong; readonly normalise: NormaliseAlong };
-  readonly tensor: { readonly reduce: TensorReduceAlong; readonly spread: TensorSpreadAlong; readonly order: TensorOrderAlong; readonly normalise: TensorNormaliseAlong };
+  readonly expr: { readonly reduce: ReduceOptions; readonly spread: SpreadOptions; readonly order: OrderOptions; readonly normalise: NormaliseOptions };
+  readonly tensor: { readonly reduce: TensorReduceOptions; readonly spread: TensorSpreadOptions; readonly order: TensorOrderOptions; readonly normalise: TensorNormaliseOptions };
 }
 
 /**
@@ -32,13 +32,21 @@ export interface Along {
  */
 export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   /**
-   * -a. NumPy's negative.
+   * -a.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(1, 3, [1, -2, 0.5]).neg().read(); // [-1, 2, -0.5]
    */
   neg(): Kinds<T>[K];
+  /**
+   * NumPy's name of `neg`. -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, -2, 0.5]).negative().read(); // [-1, 2, -0.5]
+   */
+  negative(): Kinds<T>[K];
   /**
    * The absolute value.
    *
@@ -152,7 +160,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   tan(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
   /**
-   * The arcsine. Within 4 ulp. NumPy's arcsin.
+   * The arcsine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -160,7 +168,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   asin(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * The arccosine. Within 4 ulp. NumPy's arccos.
+   * NumPy's name of `asin`. The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arcsin().read(); // [0, 1.5708]
+   */
+  arcsin(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The arccosine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -168,13 +184,29 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   acos(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * The arctangent. Within 4 ulp. NumPy's arctan.
+   * NumPy's name of `acos`. The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 0]).arccos().read(); // [0, 1.5708]
+   */
+  arccos(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The arctangent. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(1, 2, [0, 1]).atan().read(); // [0, 0.7854]
    */
   atan(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `atan`. The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arctan().read(); // [0, 0.7854]
+   */
+  arctan(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
    * The hyperbolic sine. Within 4 ulp.
    *
@@ -200,7 +232,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   tanh(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
   /**
-   * The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh.
+   * The inverse hyperbolic sine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -208,7 +240,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   asinh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh.
+   * NumPy's name of `asinh`. The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arcsinh().read(); // [0, 0.88137]
+   */
+  arcsinh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The inverse hyperbolic cosine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -216,13 +256,29 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   acosh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh.
+   * NumPy's name of `acosh`. The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).arccosh().read(); // [0, 1.317]
+   */
+  arccosh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The inverse hyperbolic tangent. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(1, 2, [0, 0.5]).atanh().read(); // [0, 0.54931]
    */
   atanh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `atanh`. The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 0.5]).arctanh().read(); // [0, 0.54931]
+   */
+  arctanh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
    * 2 to the power a. Within 4 ulp.
    *
@@ -411,7 +467,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   recipOrZero(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * 1 where a is 0. NumPy's logical_not.
+   * 1 where a is 0.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -419,7 +475,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   logicalNot(): Kinds<T>[K];
   /**
-   * 1 where a is NaN. NumPy's isnan.
+   * 1 where a is NaN.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -427,7 +483,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   isNaN(): Kinds<RealOf<T>>[K];
   /**
-   * 1 where a is infinite. NumPy's isinf.
+   * NumPy's name of `isNaN`. 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, NaN]).isnan().read(); // [0, 1]
+   */
+  isnan(): Kinds<RealOf<T>>[K];
+  /**
+   * 1 where a is infinite.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -435,7 +499,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   isInf(): Kinds<RealOf<T>>[K];
   /**
-   * 1 where a is a number, and not infinite. NumPy's isfinite.
+   * NumPy's name of `isInf`. 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, Infinity]).isinf().read(); // [0, 1]
+   */
+  isinf(): Kinds<RealOf<T>>[K];
+  /**
+   * 1 where a is a number, and not infinite.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -443,7 +515,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   isFinite(): Kinds<RealOf<T>>[K];
   /**
-   * All bits turned over. NumPy's bitwise_not.
+   * NumPy's name of `isFinite`. 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, Infinity, NaN]).isfinite().read(); // [1, 0, 0]
+   */
+  isfinite(): Kinds<RealOf<T>>[K];
+  /**
+   * All bits turned over.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -461,7 +541,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   add(b: Operands<T>[K]): Kinds<T>[K];
   add(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
-   * a - b. NumPy's subtract.
+   * a - b.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -471,7 +551,17 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   sub(b: Operands<T>[K]): Kinds<T>[K];
   sub(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
-   * The element-wise product of a and b. NumPy's multiply.
+   * NumPy's name of `sub`. a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.subtract(b).read(); // [-9, -18, -7, -16]
+   */
+  subtract(b: Operands<T>[K]): Kinds<T>[K];
+  subtract(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * The element-wise product of a and b.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -481,7 +571,17 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   mul(b: Operands<T>[K]): Kinds<T>[K];
   mul(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
-   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide.
+   * NumPy's name of `mul`. The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.multiply(b).read(); // [10, 40, 30, 80]
+   */
+  multiply(b: Operands<T>[K]): Kinds<T>[K];
+  multiply(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -491,8 +591,18 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   div(b: Operands<T>[K]): Kinds<T>[K];
   div(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
+   * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await a.divide(b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  divide(b: Operands<T>[K]): Kinds<T>[K];
+  divide(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
-   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   * but for those of 1 and -1. Within 4 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -500,6 +610,16 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   pow(b: Operands<T>[K]): Kinds<T>[K];
   pow(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
+   * powers of integers are 0 but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).power(2).read(); // [1, 4, 9]
+   */
+  power(b: Operands<T>[K]): Kinds<T>[K];
+  power(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The root of the sum of the squares, without overflow in between. Within 4 ulp.
    *
@@ -510,7 +630,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   hypot(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2.
+   * The angle of the point whose coordinates are b and a. Within 4 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -519,8 +639,17 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   atan2(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
+   * NumPy's name of `atan2`. The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await a.arctan2(b).read(); // [0.7854, 3.1416]
+   */
+  arctan2(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
    * log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
-   * ulp. NumPy's logaddexp.
+   * ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -529,7 +658,17 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   logAddExp(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod.
+   * NumPy's name of `logAddExp`. log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the
+   * larger of the operands. Within 8 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await a.logaddexp(b).read(); // [0.69315, 100.69]
+   */
+  logaddexp(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -538,7 +677,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   fmod(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod.
+   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -548,7 +687,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   mod(b: Operands<T>[K]): Kinds<T>[K];
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
-   * ulp. NumPy's floor_divide.
+   * ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -556,6 +695,16 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.floorDiv(b).read(); // [3, -4]
    */
   floorDiv(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `floorDiv`. The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero
+   * yield the dividend. Within 2 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await a.floorDivide(b).read(); // [3, -4]
+   */
+  floorDivide(b: Operands<T>[K]): Kinds<T>[K];
   /**
    * a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
    *
@@ -726,7 +875,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   atanhGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The bits that both have. NumPy's bitwise_and.
+   * The bits that both have.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -735,7 +884,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   bitwiseAnd(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The bits that one has. NumPy's bitwise_or.
+   * The bits that one has.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -744,7 +893,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   bitwiseOr(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The bits that only one has. NumPy's bitwise_xor.
+   * The bits that only one has.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -753,7 +902,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   bitwiseXor(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift.
+   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -762,8 +911,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   leftShift(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
-   * right_shift.
+   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -836,7 +984,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   equal(b: Operands<T>[K]): Kinds<RealOf<T>>[K];
   equal(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"float32">[K];
   /**
-   * 1 where a != b and 0 elsewhere. NumPy's not_equal.
+   * 1 where a != b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -854,7 +1002,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   less(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * 1 where a <= b and 0 elsewhere. NumPy's less_equal.
+   * 1 where a <= b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -870,7 +1018,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   greater(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * 1 where a >= b and 0 elsewhere. NumPy's greater_equal.
+   * 1 where a >= b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -878,7 +1026,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   greaterEqual(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * 1 where both are not 0. NumPy's logical_and.
+   * 1 where both are not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -887,7 +1035,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   logicalAnd(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * 1 where one is not 0. NumPy's logical_or.
+   * 1 where one is not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -896,7 +1044,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   logicalOr(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * 1 where just one is not 0. NumPy's logical_xor.
+   * 1 where just one is not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -905,13 +1053,21 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   logicalXor(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip.
+   * Limits a to low..high. Of limits in the wrong order the upper one counts.
    *
    * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
    * await gpu.matrix(1, 3, [-3, 1, 4]).clamp(0, 2).read(); // [0, 1, 2]
    */
   clamp(low: Operands<T>[K], high: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `clamp`. Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 1, 4]).clip(0, 2).read(); // [0, 1, 2]
+   */
+  clip(low: Operands<T>[K], high: Operands<T>[K]): Kinds<T>[K];
   /**
    * The matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
    *
@@ -1026,7 +1182,6 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   logSumExp(this: Kinds<FloatDType>[K], axis?: Along[K]["reduce"]): Kinds<T>[K];
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
-   * NumPy's count_nonzero.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
@@ -1053,7 +1208,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   all(axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
@@ -1061,14 +1216,34 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   argMax(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
   /**
+   * NumPy's name of `argMax`. The index of the largest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argmax({axis: 1}).read(); // [1, 0]
+   */
+  argmax(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
+  /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
    * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argMin({axis: 1}).read(); // [0, 1]
    */
   argMin(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
+  /**
+   * NumPy's name of `argMin`. The index of the smallest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argmin({axis: 1}).read(); // [0, 1]
+   */
+  argmin(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
   /**
    * The sum of the diagonal, of a tensor only where it has two dimensions.
    *
@@ -1087,13 +1262,22 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
   sort(axis?: Along[K]["order"]): Kinds<T>[K];
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
-   * equal elements keep their order. NumPy's argsort.
+   * equal elements keep their order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).argSort().read(); // [1, 2, 0, 1, 2, 0]
    */
   argSort(axis?: Along[K]["order"]): Kinds<"int32">[K];
+  /**
+   * NumPy's name of `argSort`. Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending
+   * order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).argsort().read(); // [1, 2, 0, 1, 2, 0]
+   */
+  argsort(axis?: Along[K]["order"]): Kinds<"int32">[K];
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
@@ -1113,7 +1297,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   argTopK(k: number, axis?: Along[K]["order"]): Kinds<"int32">[K];
   /**
-   * Each row, or along axis 0 each column, as its running sums. NumPy's cumsum.
+   * Each row, or along axis 0 each column, as its running sums.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1121,13 +1305,29 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   cumSum(axis?: Along[K]["order"]): Kinds<T>[K];
   /**
-   * Each row, or along axis 0 each column, as its running products. NumPy's cumprod.
+   * NumPy's name of `cumSum`. Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumsum().read(); // [1, 3, 6, 4, 9, 15]
+   */
+  cumsum(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * Each row, or along axis 0 each column, as its running products.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumProd().read(); // [1, 2, 6, 4, 20, 120]
    */
   cumProd(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * NumPy's name of `cumProd`. Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumprod().read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumprod(axis?: Along[K]["order"]): Kinds<T>[K];
   /**
    * exp(a) divided by its sum, row by row, computed without overflow.
    *
@@ -1221,7 +1421,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   tile(rows: number, cols: number): Expr<T>;
   /**
-   * The rows of a in reverse order. NumPy's flipud.
+   * The rows of a in reverse order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1229,13 +1429,29 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   flipRows(): Expr<T>;
   /**
-   * The columns of a in reverse order. NumPy's fliplr.
+   * NumPy's name of `flipRows`. The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).flipud().read(); // [3, 4, 1, 2]
+   */
+  flipud(): Expr<T>;
+  /**
+   * The columns of a in reverse order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.matrix(2, 2, [1, 2, 3, 4]).flipCols().read(); // [2, 1, 4, 3]
    */
   flipCols(): Expr<T>;
+  /**
+   * NumPy's name of `flipCols`. The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).fliplr().read(); // [2, 1, 4, 3]
+   */
+  fliplr(): Expr<T>;
   /**
    * a moved down by rows and to the right by cols, what leaves it coming in at the other end.
    *
@@ -1307,7 +1523,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   cross(b: Expr<T>): Expr<T>;
   /**
-   * a stretched to rows x cols where it has one row or column. NumPy's broadcast_to.
+   * a stretched to rows x cols where it has one row or column.
    *
    * Shapes: `1 x n` -> `rows x cols`.
    * @example
@@ -1436,7 +1652,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   rFactor(): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
-   * than rows. The rank of a is its smaller dimension; `pinv` takes any. NumPy's lstsq.
+   * than rows. The rank of a is its smaller dimension; `pinv` takes any.
    *
    * Shapes: `m x n`, `m x k` -> `n x k`.
    * @example
@@ -1446,13 +1662,21 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   lstsq(b: Expr<T>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
-   * NumPy's eigvalsh.
    *
    * Shapes: `n x n` -> `1 x n`.
    * @example
    * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigenvalues().read(); // [1, 3]
    */
   eigenvalues(): Expr<T>;
+  /**
+   * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
+   * order, by Jacobi rotations.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigvalsh().read(); // [1, 3]
+   */
+  eigvalsh(): Expr<T>;
   /**
    * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
    *
@@ -1462,13 +1686,21 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   eigenvectors(): Expr<T>;
   /**
-   * The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals.
+   * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
    * Shapes: `m x n` -> `1 x min(m, n)`.
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).singularValues().read(); // [4, 3]
    */
   singularValues(): Expr<T>;
+  /**
+   * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).svdvals().read(); // [4, 3]
+   */
+  svdvals(): Expr<T>;
   /**
    * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -1487,7 +1719,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   rightVectors(): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
-   * is the larger dimension times 2^-23. NumPy's pinv.
+   * is the larger dimension times 2^-23.
    *
    * Shapes: `m x n` -> `n x m`.
    * @example
@@ -1513,7 +1745,6 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   cond(): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
-   * NumPy's expm.
    *
    * Shapes: `n x n` -> `n x n`.
    * @example
@@ -1521,7 +1752,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   expm(): Expr<T>;
   /**
-   * The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power.
+   * The product of k square matrices a, of its inverse for negative k.
    *
    * Shapes: `n x n` -> `n x n`.
    * @example
@@ -1798,7 +2029,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
  */
 export interface GpuOperations {
   /**
-   * -a. NumPy's negative.
+   * -a.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1806,6 +2037,15 @@ export interface GpuOperations {
    */
   neg<T extends DType>(a: Expr<T>): Expr<T>;
   neg<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `neg`. -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.negative(gpu.matrix(1, 3, [1, -2, 0.5])).read(); // [-1, 2, -0.5]
+   */
+  negative<T extends DType>(a: Expr<T>): Expr<T>;
+  negative<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * The absolute value.
    *
@@ -1933,7 +2173,7 @@ export interface GpuOperations {
   tan<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
   tan<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
-   * The arcsine. Within 4 ulp. NumPy's arcsin.
+   * The arcsine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1942,7 +2182,16 @@ export interface GpuOperations {
   asin<T extends FloatDType>(a: Expr<T>): Expr<T>;
   asin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * The arccosine. Within 4 ulp. NumPy's arccos.
+   * NumPy's name of `asin`. The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arcsin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5708]
+   */
+  arcsin<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arcsin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The arccosine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1951,7 +2200,16 @@ export interface GpuOperations {
   acos<T extends FloatDType>(a: Expr<T>): Expr<T>;
   acos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * The arctangent. Within 4 ulp. NumPy's arctan.
+   * NumPy's name of `acos`. The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arccos(gpu.matrix(1, 2, [1, 0])).read(); // [0, 1.5708]
+   */
+  arccos<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arccos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The arctangent. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1959,6 +2217,15 @@ export interface GpuOperations {
    */
   atan<T extends FloatDType>(a: Expr<T>): Expr<T>;
   atan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `atan`. The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arctan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.7854]
+   */
+  arctan<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arctan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The hyperbolic sine. Within 4 ulp.
    *
@@ -1987,7 +2254,7 @@ export interface GpuOperations {
   tanh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
   tanh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
-   * The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh.
+   * The inverse hyperbolic sine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -1996,7 +2263,16 @@ export interface GpuOperations {
   asinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
   asinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh.
+   * NumPy's name of `asinh`. The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arcsinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.88137]
+   */
+  arcsinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arcsinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The inverse hyperbolic cosine. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2005,7 +2281,16 @@ export interface GpuOperations {
   acosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
   acosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh.
+   * NumPy's name of `acosh`. The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arccosh(gpu.matrix(1, 2, [1, 2])).read(); // [0, 1.317]
+   */
+  arccosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arccosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The inverse hyperbolic tangent. Within 4 ulp.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2013,6 +2298,15 @@ export interface GpuOperations {
    */
   atanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
   atanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `atanh`. The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arctanh(gpu.matrix(1, 2, [0, 0.5])).read(); // [0, 0.54931]
+   */
+  arctanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arctanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 2 to the power a. Within 4 ulp.
    *
@@ -2224,7 +2518,7 @@ export interface GpuOperations {
   recipOrZero<T extends FloatDType>(a: Expr<T>): Expr<T>;
   recipOrZero<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * 1 where a is 0. NumPy's logical_not.
+   * 1 where a is 0.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2233,7 +2527,7 @@ export interface GpuOperations {
   logicalNot<T extends DType>(a: Expr<T>): Expr<T>;
   logicalNot<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
-   * 1 where a is NaN. NumPy's isnan.
+   * 1 where a is NaN.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2242,7 +2536,16 @@ export interface GpuOperations {
   isNaN<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
   isNaN<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
-   * 1 where a is infinite. NumPy's isinf.
+   * NumPy's name of `isNaN`. 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isnan(gpu.matrix(1, 2, [1, NaN])).read(); // [0, 1]
+   */
+  isnan<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isnan<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * 1 where a is infinite.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2251,7 +2554,16 @@ export interface GpuOperations {
   isInf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
   isInf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
-   * 1 where a is a number, and not infinite. NumPy's isfinite.
+   * NumPy's name of `isInf`. 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isinf(gpu.matrix(1, 2, [1, Infinity])).read(); // [0, 1]
+   */
+  isinf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isinf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * 1 where a is a number, and not infinite.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2260,7 +2572,16 @@ export interface GpuOperations {
   isFinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
   isFinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
-   * All bits turned over. NumPy's bitwise_not.
+   * NumPy's name of `isFinite`. 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isfinite(gpu.matrix(1, 3, [1, Infinity, NaN])).read(); // [1, 0, 0]
+   */
+  isfinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isfinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * All bits turned over.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2282,7 +2603,7 @@ export interface GpuOperations {
   add<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   add(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
-   * a - b. NumPy's subtract.
+   * a - b.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2295,7 +2616,20 @@ export interface GpuOperations {
   sub<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   sub(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
-   * The element-wise product of a and b. NumPy's multiply.
+   * NumPy's name of `sub`. a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.subtract(a, b).read(); // [-9, -18, -7, -16]
+   */
+  subtract<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  subtract<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  subtract<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  subtract<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  subtract(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * The element-wise product of a and b.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2308,7 +2642,20 @@ export interface GpuOperations {
   mul<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   mul(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
-   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide.
+   * NumPy's name of `mul`. The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.multiply(a, b).read(); // [10, 40, 30, 80]
+   */
+  multiply<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  multiply<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  multiply<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  multiply<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  multiply(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2321,8 +2668,21 @@ export interface GpuOperations {
   div<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   div(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
+   * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await gpu.divide(a, b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  divide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  divide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  divide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  divide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  divide(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
-   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   * but for those of 1 and -1. Within 4 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2333,6 +2693,19 @@ export interface GpuOperations {
   pow<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   pow<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   pow(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
+   * powers of integers are 0 but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.power(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 4, 9]
+   */
+  power<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  power<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  power<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  power<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  power(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The root of the sum of the squares, without overflow in between. Within 4 ulp.
    *
@@ -2346,7 +2719,7 @@ export interface GpuOperations {
   hypot<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   hypot<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2.
+   * The angle of the point whose coordinates are b and a. Within 4 ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2358,8 +2731,20 @@ export interface GpuOperations {
   atan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   atan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
+   * NumPy's name of `atan2`. The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await gpu.arctan2(a, b).read(); // [0.7854, 3.1416]
+   */
+  arctan2<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  arctan2<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  arctan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  arctan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
    * log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
-   * ulp. NumPy's logaddexp.
+   * ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2371,7 +2756,20 @@ export interface GpuOperations {
   logAddExp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   logAddExp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod.
+   * NumPy's name of `logAddExp`. log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the
+   * larger of the operands. Within 8 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await gpu.logaddexp(a, b).read(); // [0.69315, 100.69]
+   */
+  logaddexp<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logaddexp<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  logaddexp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logaddexp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2383,7 +2781,7 @@ export interface GpuOperations {
   fmod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   fmod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod.
+   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2396,7 +2794,7 @@ export interface GpuOperations {
   mod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
-   * ulp. NumPy's floor_divide.
+   * ulp.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2407,6 +2805,19 @@ export interface GpuOperations {
   floorDiv<T extends DType>(a: number, b: Expr<T>): Expr<T>;
   floorDiv<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   floorDiv<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `floorDiv`. The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero
+   * yield the dividend. Within 2 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await gpu.floorDivide(a, b).read(); // [3, -4]
+   */
+  floorDivide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  floorDivide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  floorDivide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  floorDivide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
    *
@@ -2705,7 +3116,7 @@ export interface GpuOperations {
   powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
   powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
-   * The bits that both have. NumPy's bitwise_and.
+   * The bits that both have.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2717,7 +3128,7 @@ export interface GpuOperations {
   bitwiseAnd<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   bitwiseAnd<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The bits that one has. NumPy's bitwise_or.
+   * The bits that one has.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2729,7 +3140,7 @@ export interface GpuOperations {
   bitwiseOr<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   bitwiseOr<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The bits that only one has. NumPy's bitwise_xor.
+   * The bits that only one has.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2741,7 +3152,7 @@ export interface GpuOperations {
   bitwiseXor<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   bitwiseXor<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift.
+   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2753,8 +3164,7 @@ export interface GpuOperations {
   leftShift<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   leftShift<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
-   * right_shift.
+   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2851,7 +3261,7 @@ export interface GpuOperations {
   equal<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<RealOf<T>>;
   equal(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"float32">;
   /**
-   * 1 where a != b and 0 elsewhere. NumPy's not_equal.
+   * 1 where a != b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2875,7 +3285,7 @@ export interface GpuOperations {
   less<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   less<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * 1 where a <= b and 0 elsewhere. NumPy's less_equal.
+   * 1 where a <= b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2897,7 +3307,7 @@ export interface GpuOperations {
   greater<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   greater<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * 1 where a >= b and 0 elsewhere. NumPy's greater_equal.
+   * 1 where a >= b and 0 elsewhere.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2908,7 +3318,7 @@ export interface GpuOperations {
   greaterEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   greaterEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * 1 where both are not 0. NumPy's logical_and.
+   * 1 where both are not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2920,7 +3330,7 @@ export interface GpuOperations {
   logicalAnd<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   logicalAnd<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * 1 where one is not 0. NumPy's logical_or.
+   * 1 where one is not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2932,7 +3342,7 @@ export interface GpuOperations {
   logicalOr<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   logicalOr<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * 1 where just one is not 0. NumPy's logical_xor.
+   * 1 where just one is not 0.
    *
    * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2972,7 +3382,7 @@ export interface GpuOperations {
   copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>, c: TensorOperand<NoInfer<T>>): Tensor<T>;
   copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>, c: Tensor<T>): Tensor<T>;
   /**
-   * Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip.
+   * Limits a to low..high. Of limits in the wrong order the upper one counts.
    *
    * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
    * @example
@@ -2980,6 +3390,15 @@ export interface GpuOperations {
    */
   clamp<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
   clamp<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /**
+   * NumPy's name of `clamp`. Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.clip(gpu.matrix(1, 3, [-3, 1, 4]), 0, 2).read(); // [0, 1, 2]
+   */
+  clip<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
+  clip<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
   /**
    * The matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
    *
@@ -3107,7 +3526,6 @@ export interface GpuOperations {
   logSumExp<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
-   * NumPy's count_nonzero.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
@@ -3137,7 +3555,7 @@ export interface GpuOperations {
   all<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
@@ -3146,8 +3564,19 @@ export interface GpuOperations {
   argMax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
   argMax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
+   * NumPy's name of `argMax`. The index of the largest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argmax(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [1, 0]
+   */
+  argmax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argmax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
+  /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
    *
    * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
    * @example
@@ -3155,6 +3584,17 @@ export interface GpuOperations {
    */
   argMin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
   argMin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
+  /**
+   * NumPy's name of `argMin`. The index of the smallest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argmin(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [0, 1]
+   */
+  argmin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argmin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The sum of the diagonal, of a tensor only where it has two dimensions.
    *
@@ -3175,7 +3615,7 @@ export interface GpuOperations {
   sort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
-   * equal elements keep their order. NumPy's argsort.
+   * equal elements keep their order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -3183,6 +3623,16 @@ export interface GpuOperations {
    */
   argSort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
   argSort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
+  /**
+   * NumPy's name of `argSort`. Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending
+   * order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.argsort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 0, 1, 2, 0]
+   */
+  argsort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
+  argsort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
@@ -3204,7 +3654,7 @@ export interface GpuOperations {
   argTopK<T extends DType>(a: Expr<T>, k: number, axis?: Along["expr"]["order"]): Expr<"int32">;
   argTopK<T extends DType>(a: Tensor<T>, k: number, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
-   * Each row, or along axis 0 each column, as its running sums. NumPy's cumsum.
+   * Each row, or along axis 0 each column, as its running sums.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -3213,7 +3663,16 @@ export interface GpuOperations {
   cumSum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
   cumSum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
-   * Each row, or along axis 0 each column, as its running products. NumPy's cumprod.
+   * NumPy's name of `cumSum`. Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumsum(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 3, 6, 4, 9, 15]
+   */
+  cumsum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumsum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * Each row, or along axis 0 each column, as its running products.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -3221,6 +3680,15 @@ export interface GpuOperations {
    */
   cumProd<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
   cumProd<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * NumPy's name of `cumProd`. Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumprod(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumprod<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumprod<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * A row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice.
    *
@@ -3329,7 +3797,7 @@ export interface GpuOperations {
    */
   hstack<T extends DType>(a: readonly Expr<T>[]): Expr<T>;
   /**
-   * The rows of a in reverse order. NumPy's flipud.
+   * The rows of a in reverse order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -3337,13 +3805,29 @@ export interface GpuOperations {
    */
   flipRows<T extends DType>(a: Expr<T>): Expr<T>;
   /**
-   * The columns of a in reverse order. NumPy's fliplr.
+   * NumPy's name of `flipRows`. The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.flipud(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [3, 4, 1, 2]
+   */
+  flipud<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The columns of a in reverse order.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.flipCols(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [2, 1, 4, 3]
    */
   flipCols<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `flipCols`. The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.fliplr(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [2, 1, 4, 3]
+   */
+  fliplr<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * a moved down by rows and to the right by cols, what leaves it coming in at the other end.
    *
@@ -3415,7 +3899,7 @@ export interface GpuOperations {
    */
   cross<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
-   * a stretched to rows x cols where it has one row or column. NumPy's broadcast_to.
+   * a stretched to rows x cols where it has one row or column.
    *
    * Shapes: `1 x n` -> `rows x cols`.
    * @example
@@ -3544,7 +4028,7 @@ export interface GpuOperations {
   rFactor<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
-   * than rows. The rank of a is its smaller dimension; `pinv` takes any. NumPy's lstsq.
+   * than rows. The rank of a is its smaller dimension; `pinv` takes any.
    *
    * Shapes: `m x n`, `m x k` -> `n x k`.
    * @example
@@ -3554,13 +4038,21 @@ export interface GpuOperations {
   lstsq<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
-   * NumPy's eigvalsh.
    *
    * Shapes: `n x n` -> `1 x n`.
    * @example
    * await gpu.eigenvalues(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
    */
   eigenvalues<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
+   * order, by Jacobi rotations.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.eigvalsh(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
+   */
+  eigvalsh<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
    *
@@ -3570,13 +4062,21 @@ export interface GpuOperations {
    */
   eigenvectors<T extends DType>(a: Expr<T>): Expr<T>;
   /**
-   * The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals.
+   * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
    * Shapes: `m x n` -> `1 x min(m, n)`.
    * @example
    * await gpu.singularValues(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
    */
   singularValues<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.svdvals(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
+   */
+  svdvals<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -3595,7 +4095,7 @@ export interface GpuOperations {
   rightVectors<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
-   * is the larger dimension times 2^-23. NumPy's pinv.
+   * is the larger dimension times 2^-23.
    *
    * Shapes: `m x n` -> `n x m`.
    * @example
@@ -3621,7 +4121,6 @@ export interface GpuOperations {
   cond<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
-   * NumPy's expm.
    *
    * Shapes: `n x n` -> `n x n`.
    * @example
@@ -3629,7 +4128,7 @@ export interface GpuOperations {
    */
   expm<T extends DType>(a: Expr<T>): Expr<T>;
   /**
-   * The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power.
+   * The product of k square matrices a, of its inverse for negative k.
    *
    * Shapes: `n x n` -> `n x n`.
    * @example

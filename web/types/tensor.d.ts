@@ -7,33 +7,20 @@ import type { ElementOperations } from "./operations.js";
 /** An operand of a tensor's: a matrix counts as a tensor of two dimensions, a number as an element of the others' type. */
 export type TensorOperand<T extends DType = "float32"> = Tensor<T> | Expr<T> | number;
 
-/** What a reduction of a tensor runs along: one dimension or several, all of them if absent. Negative numbers count from the end. */
-export interface TensorReduceOptions {
-  readonly axis?: number | readonly number[] | null;
-  /** Whether the dimensions stay, with a length of 1. They are gone by default. */
-  readonly keepDims?: boolean;
-}
+/** One dimension or several: negative numbers count from the end. */
+type Axes = number | readonly number[] | null;
+
+/** What a reduction of a tensor runs along: `sum(0)`, `sum([0, 2])` or `sum({axis: 0})`; all dimensions if absent. With `keepDims` the dimensions stay, with a length of 1; they are gone by default. */
+export type TensorReduceOptions = Axes | { readonly axis?: Axes; readonly keepDims?: boolean };
 
 /** A variance's options: see {@link SpreadOptions}. */
-export interface TensorSpreadOptions extends TensorReduceOptions {
-  readonly ddof?: number;
-}
+export type TensorSpreadOptions = Axes | { readonly axis?: Axes; readonly keepDims?: boolean; readonly ddof?: number };
 
 /** What a softmax runs along: the last dimension by default; null over everything. */
-export interface TensorNormaliseOptions {
-  readonly axis?: number | null;
-}
+export type TensorNormaliseOptions = number | null | { readonly axis?: number | null };
 
 /** What a sort or a running sum runs along: the last dimension by default. */
-export interface TensorOrderOptions {
-  readonly axis?: number;
-}
-
-/** An axis alone, several where that makes sense, or options: `sum([0, 2])` is `sum({ axis: [0, 2] })`. */
-export type TensorReduceAlong = TensorReduceOptions | TensorReduceOptions["axis"];
-export type TensorSpreadAlong = TensorSpreadOptions | TensorSpreadOptions["axis"];
-export type TensorNormaliseAlong = TensorNormaliseOptions | TensorNormaliseOptions["axis"];
-export type TensorOrderAlong = TensorOrderOptions | TensorOrderOptions["axis"];
+export type TensorOrderOptions = number | { readonly axis?: number };
 
 /** What a dimension is cut to: [from, to] without to, either of which may be left out or count from the end; one element, of which the dimension is gone; or nothing, for all. */
 export type TensorRange = readonly [from?: number | null, to?: number | null] | number | null | undefined;
@@ -232,6 +219,14 @@ export class Tensor<T extends DType = "float32"> {
    * await gpu.tensor([1, 2, 3], [3]).sum().value(); // 6
    */
   value(options?: WaitOptions): Promise<number>;
+  /**
+   * NumPy's name of {@link Tensor.value}; with an index for each dimension, their element.
+   *
+   * Shapes: `1 x ... x 1` -> a number, any with an index for each dimension.
+   * @example
+   * await gpu.tensor([1, 2, 3, 4], [2, 2]).item(-1, 0); // 3
+   */
+  item(...at: number[]): Promise<number>;
   /**
    * Drops the memory of a tensor that has some of its own; any further use of the tensor is an error.
    *

@@ -56,12 +56,12 @@ func matrixOf(kind, text string) string {
 	return "gpu.matrix(" + strconv.Itoa(len(rows)) + ", " + strconv.Itoa(cols) + ", [" + values + "]" + options + ")"
 }
 
-// MethodExample shows the method, FunctionExample the function of Gpu.
-func (r row) MethodExample() []string   { return r.example(true) }
-func (r row) FunctionExample() []string { return r.example(false) }
+// MethodExample shows the method of a name, FunctionExample the function of Gpu.
+func (r row) MethodExample(name string) []string   { return r.example(name, true) }
+func (r row) FunctionExample(name string) []string { return r.example(name, false) }
 
 // example writes an example in lines: operands, where there are several, and the call with its result.
-func (r row) example(method bool) []string {
+func (r row) example(name string, method bool) []string {
 	call, result, _ := strings.Cut(r.Example().Call, " -> ")
 	result, signless := strings.CutPrefix(result, "abs ")
 	var operands, args []string
@@ -76,18 +76,18 @@ func (r row) example(method bool) []string {
 	var lines []string
 	if len(operands) > 1 {
 		list := r.operandNames(len(operands))
-		for i, name := range list {
-			list[i] = name + " = " + operands[i]
-			args[i] = name
+		for i, operand := range list {
+			list[i] = operand + " = " + operands[i]
+			args[i] = operand
 		}
 		lines = []string{"const " + strings.Join(list, ", ") + ";"}
 	}
 	if params := r.Operation.Params; strings.Contains(params, "...") {
 		args = []string{"[" + strings.Join(args, ", ") + "]"}
 	}
-	text := "gpu." + r.JS + "(" + strings.Join(args, ", ") + ")"
+	text := "gpu." + name + "(" + strings.Join(args, ", ") + ")"
 	if method {
-		text = args[0] + "." + r.JS + "(" + strings.Join(args[1:], ", ") + ")"
+		text = args[0] + "." + name + "(" + strings.Join(args[1:], ", ") + ")"
 	}
 	if signless {
 		text += ".abs()"

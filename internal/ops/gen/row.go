@@ -107,9 +107,9 @@ func jsparams(params string) string {
 		name := names(param)
 		switch {
 		case strings.HasSuffix(param, "SpreadOptions"):
-			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
+			list[i] = "@param {number | null | {axis?: unknown, ddof?: unknown}} [" + name + "]"
 		case strings.HasSuffix(param, "Options"):
-			list[i] = "@param {{axis?: unknown}} [" + name + "]"
+			list[i] = "@param {number | null | {axis?: unknown}} [" + name + "]"
 		default:
 			list[i] = "@param {unknown} " + name
 		}
@@ -197,9 +197,6 @@ func (r row) ScriptDoc() string {
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
 	doc = inScript(onlyGo.Replace(r.sentence(doc)))
-	if r.NumPy != "" {
-		doc += " NumPy's " + r.NumPy + "."
-	}
 	return strings.ReplaceAll(doc, "lo..hi", "low..high")
 }
 
@@ -225,6 +222,29 @@ func inScript(text string) string {
 
 // ordinary are names of operations that are words as well.
 var ordinary = map[string]bool{"Real": true, "Complex": true, "Gumbel": true, "Where": true}
+
+// Spellings are the names in JavaScript: ours, and NumPy's where that is another one.
+func (r row) Spellings() []string {
+	words := strings.Split(r.NumPy, "_")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	switch name := strings.Join(words, ""); {
+	case r.JS == "":
+		return nil
+	case name != "" && name != r.JS:
+		return []string{r.JS, name}
+	}
+	return []string{r.JS}
+}
+
+// SpellingDoc is the documentation of a name in JavaScript.
+func (r row) SpellingDoc(name string) string {
+	if name == r.JS {
+		return r.ScriptDoc()
+	}
+	return "NumPy's name of `" + r.JS + "`. " + r.ScriptDoc()
+}
 
 // sentence makes a sentence of what the row says about a name.
 func (r row) sentence(doc string) string {
