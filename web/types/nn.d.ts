@@ -256,10 +256,10 @@ export class NN {
    * s = rho * s + (1-rho) * g^2; p -= rate * g / (sqrt(s) + epsilon). Rate 0.01, rho 0.99 and epsilon 1e-8 by default.
    *
    * @example
-   * using rmsprop = gpu.nn.rmsprop({ rate: 0.1 });
+   * using rmsprop = gpu.nn.rmsprop({ rate: 0.05 });
    * const w = gpu.matrix(1, 2, [1, 2]);
    * rmsprop.step(w, gpu.ones(1, 2));
-   * await w.read(); // [0, 1]
+   * await w.read(); // [0.5, 1.5]
    */
   rmsprop(options?: { readonly rate?: number; readonly rho?: number; readonly epsilon?: number; readonly decay?: number }): Optimiser;
   /**
