@@ -15,9 +15,9 @@ const COMMON = {
   strict: true, noEmit: true, types: [], target: 'es2022', lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'], module: 'nodenext', moduleResolution: 'nodenext',
 };
 
-/** Fails where the compiler does. @param {string} folder @param {string} file in it @param {object} [options] of the compiler */
-export function compile(folder, file, options) {
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({compilerOptions: {...COMMON, ...options}, files: [file]}));
+/** Fails where the compiler does. @param {string} folder @param {string[]} files in it @param {object} [options] of the compiler */
+export function compile(folder, files, options) {
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({compilerOptions: {...COMMON, ...options}, files}));
   const {status, stdout} = spawnSync(process.execPath, [tsc, '-p', folder], {cwd: folder, encoding: 'utf8'});
   assert.equal(status, 0, `${JSON.stringify(options)}: ${stdout.slice(0, 4000)}`);
 }

@@ -32,7 +32,7 @@ test('examples compile', (t) => {
   writeFileSync(join(folder, 'examples.ts'), `import { SubletError, init } from 'sublet';\nimport type { Gpu } from 'sublet';
 declare const gpu: Gpu, buffer: GPUBuffer;\nvoid [SubletError, init, gpu, buffer];\n${functions.join('')}`);
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-  compile(folder, 'examples.ts', {paths: {sublet: [fileURLToPath(new URL('../index.d.ts', import.meta.url))]}});
+  compile(folder, ['examples.ts'], {paths: {sublet: [fileURLToPath(new URL('../index.d.ts', import.meta.url))]}});
 });
 
 /** Numbers are equal as far as they are written. @param {unknown} got @param {unknown} want @param {string} where */
