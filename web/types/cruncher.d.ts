@@ -21,6 +21,7 @@ export interface CruncherOptions {
    * ("strict").
    */
   readonly coherence?: "migrate" | "pin" | "strict";
+  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -35,17 +36,27 @@ export type CruncherElements =
 export interface CruncherArrayOptions {
   /** The typed array's own by default, float32 where there is only a length, and "bytes" for a buffer. */
   readonly dtype?: CruncherDType;
-  /** Flags that exclude each other, such as `readOnly` and `write`, are `ErrInvalid`. */
+  /** See {@link CruncherArray.read}. Flags that exclude each other, such as `readOnly` and `write`, are `ErrInvalid`. */
   readonly read?: boolean;
+  /** See {@link CruncherArray.partialRead}. */
   readonly partialRead?: boolean;
+  /** See {@link CruncherArray.write}. */
   readonly write?: boolean;
+  /** See {@link CruncherArray.writeAll}. */
   readonly writeAll?: boolean;
+  /** See {@link CruncherArray.readOnly}. */
   readonly readOnly?: boolean;
+  /** See {@link CruncherArray.writeOnly}. */
   readonly writeOnly?: boolean;
+  /** See {@link CruncherArray.zeroCopy}. */
   readonly zeroCopy?: boolean;
+  /** See {@link CruncherArray.elementsPerItem}. */
   readonly elementsPerItem?: number;
+  /** See {@link CruncherArray.halo}. */
   readonly halo?: number;
+  /** See {@link CruncherArray.mode}. */
   readonly mode?: "widened" | "packed" | "atomic";
+  /** See {@link CruncherArray.struct}. */
   readonly struct?: string;
   /** Promises that the memory changes by results only, and that {@link CruncherArray.touch} tells of everything else. */
   readonly tracked?: boolean;
@@ -82,8 +93,11 @@ export interface CruncherRange {
 
 /** Bytes between the arrays' memory and the devices, and between devices. */
 export interface CruncherTraffic {
+  /** To the devices. */
   readonly bytesUp: number;
+  /** From the devices. */
   readonly bytesDown: number;
+  /** From one device to another. */
   readonly bytesMigrated: number;
 }
 
@@ -102,6 +116,7 @@ export interface CruncherReport extends CruncherTraffic {
 
 /** How the shares of an id came about. Lists have an entry for each device; before the first call they are empty. */
 export interface CruncherStats {
+  /** How many calls there were. */
   readonly calls: number;
   /** Of the last call; their sum is 1. */
   readonly shares: readonly number[];

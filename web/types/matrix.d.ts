@@ -39,7 +39,9 @@ export type Range = readonly [from?: number | null, to?: number | null] | number
 
 /** A part of a matrix by name, for {@link Expr.slice}. */
 export interface PartOfMatrix {
+  /** All by default. */
   readonly rows?: Range;
+  /** All by default. */
   readonly cols?: Range;
 }
 
@@ -295,6 +297,7 @@ export class Expr<T extends DType = "float32"> {
 
 /** How an expression is computed. As a text it has a line for each kernel, and one for all of them. */
 export interface Plan {
+  /** The kernels, in the order of their launches. */
   readonly kernels: readonly {
     /** The family and the variant, such as `product/tile 8 4 2`. */
     readonly kernel: string;
@@ -309,11 +312,15 @@ export interface Plan {
     readonly bytesWritten: number;
     readonly wgsl: string;
   }[];
+  /** Of all kernels. */
   readonly bytesRead: number;
+  /** Of all kernels. */
   readonly bytesWritten: number;
   /** Matrices in between. */
   readonly temporaries: number;
+  /** Of the matrices in between. */
   readonly temporaryBytes: number;
+  /** A line for each kernel, and one for all of them. */
   toString(): string;
 }
 

@@ -22,7 +22,9 @@ export type NNPair = number | readonly [vertical: number, horizontal: number];
 export interface WindowOptions {
   /** Of the images. */
   readonly channels?: number;
+  /** Of the images. */
   readonly height?: number;
+  /** Of the images. */
   readonly width?: number;
   /** The size of the window. */
   readonly kernel?: NNPair;

@@ -36,6 +36,7 @@ export interface SaveOptions {
   readonly type?: "blob" | "stream";
   /** Accepts names that occur more than once: the last one is written. `ErrDuplicate` by default. */
   readonly lastWins?: boolean;
+  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -58,7 +59,9 @@ export interface ParamInfo {
 
 /** Memory to be saved as an array, row by row. */
 export interface ParamData {
+  /** The elements, row by row. */
   readonly data: ArrayBufferLike | ArrayBufferView;
+  /** The lengths of the dimensions. */
   readonly shape: readonly number[];
   /**
    * The typed array's own by default; a Uint16Array is "uint16". A Uint8Array, a DataView and an ArrayBuffer may be said to be of

@@ -12,6 +12,7 @@ export type SparseDType = "float32" | "int32" | "uint32";
 
 /** The parts of a sparse matrix, as SciPy calls them `data`, `indices` and `indptr`. */
 export interface SparseParts<T extends SparseDType = any> {
+  /** How the parts are to be read. */
   readonly format: SparseFormat;
   /** The stored values, of block columns all elements of each: float32, int32 or uint32. */
   readonly values: readonly number[] | TypedArray;
@@ -34,8 +35,11 @@ export type SparseClass<T extends SparseDType> = T extends "int32" ? "Int32Array
 
 /** Parts that stay yours. */
 export interface SparseMemory<T extends SparseDType = any> extends SparseParts<T> {
+  /** Used as they are: computations read and write them. */
   readonly values: TypedArray<SparseClass<T>>;
+  /** Checked and copied. */
   readonly indices: Int32Array | Uint32Array;
+  /** Checked and copied. */
   readonly offsets?: Int32Array | Uint32Array;
   /** Called once, when the matrix is closed, its slices and the matrices of its values are, and nothing uses the memory. */
   readonly release?: () => void;
