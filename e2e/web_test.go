@@ -152,7 +152,7 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 func TestWeb(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
-	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "debug")
+	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.

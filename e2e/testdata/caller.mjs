@@ -4,19 +4,10 @@
 // the real prototypes, so that a new one is tried by itself. All that is random follows from a number; see web_hostile_test.go.
 
 import * as sublet from '/dist/index.mjs';
-import {Random, Registry, unhandled, within} from './hostile-testing.mjs';
+import {Mine, Random, Registry, TEMPLATES, detached, documentedCodes, hostile, members, throwing, unhandled, within} from './hostile-testing.mjs';
 import {check, gpuBuffer, same, webgpu} from './testing.mjs';
 
 const {SubletError} = sublet;
-
-/** What functions of the caller's throw. It is passed on as it is. */
-class Mine extends Error {}
-
-/** The codes that the declarations list, but for those of a program that has gone wrong. */
-async function documentedCodes() {
-  const text = await (await fetch('/dist/types/errors.d.ts')).text();
-  return new Set([...text.matchAll(/`(Err\w+)`/g)].map(([, code]) => code).filter((code) => code !== 'ErrInternal'));
-}
 
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }\nfn g(i: u32) { a[i] = a[i] * 2u; }';
 const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32', 'float16', 'int8', 'bytes', 'row', 'column', 'csr', 'csc', 'blockcolumn',
@@ -25,28 +16,6 @@ const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'rel
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
   'keepDims', 'ddof', 'rows', 'cols', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
-
-/**
- * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range of items, g one of rows, e entries of a file, s a shape, n an operand of a layer, w a window.
- */
-const TEMPLATES = {
-  matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'vddo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
-  sparseFrom: 'xo', loadParams: 'fo', scanParams: 'fo', saveParams: 'eo', fn: 't', cruncher: 'to', apply: 'xxx', assign: 'x', setValue: 'x', setValueFrom: 'vddo', rebind: 'vddo',
-  resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'gg', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', columnSlice: 'dd',
-  append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', clip: 'xx', maximum: 'nn',
-  tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
-  maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
-};
-
-const throwing = () => { throw new Mine('thrown'); };
-const hostile = () => new Proxy(function f() {}, Object.fromEntries(
-  Object.getOwnPropertyNames(Reflect).map((trap) => [trap, throwing])));
-const detached = (view) => {
-  structuredClone(view, {transfer: [view.buffer ?? view]});
-  return view;
-};
 
 /** Everything that exists for one round. */
 class World {
@@ -171,17 +140,6 @@ class World {
     for (const x of this.objects) if (!ends(x, 'close')) x.close?.();
     for (const buffer of this.buffers) buffer.destroy();
   }
-}
-
-/** The members of an object: those of its prototypes, and its own. */
-function members(object) {
-  const list = [];
-  for (let of = object; of && of !== Object.prototype && of !== Function.prototype; of = Object.getPrototypeOf(of)) {
-    for (const key of Reflect.ownKeys(of)) {
-      if (key !== 'constructor') list.push([key, Object.getOwnPropertyDescriptor(of, key)]);
-    }
-  }
-  return list;
 }
 
 /** Calls that end what the others need are for rounds of their own. repeat would make a call of a cruncher as long as it says. */

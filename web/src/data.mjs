@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {BOOL, FLOAT16, halfBits, holds, numbersIn, rangeOf, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, show, tagOf} from './errors.mjs';
+import {allocate, failure, isArray, show, tagOf} from './errors.mjs';
 import {numberOf} from './lists.mjs';
 import {MAX_BYTES} from './protocol.mjs';
 
@@ -53,7 +53,7 @@ const otherType = (where, own, type) => failure('ErrInvalid', where,
  */
 export function dataOf(where, type, elements, values, asked) {
   const own = typedArrayClass(values), same = holds(own, type);
-  if (own === undefined && !Array.isArray(values)) throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
+  if (own === undefined && !isArray(values)) throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
   if (own !== undefined && !same && asked === undefined) throw otherType(where, own, type);
   const {length} = values, count = numbersIn(type, elements);
   if (length < count) throw failure('ErrShort', where, `${length} values where ${count} are needed`);

@@ -4,7 +4,7 @@ import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, guard, show, tagOf} from './errors.mjs';
+import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
@@ -90,11 +90,12 @@ const make = {
   },
 
   /**
-   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} list operands @param {unknown[]} numbers
+   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} operands @param {unknown[]} numbers
    * @param {unknown} options @param {(...args: any[]) => number[]} shape
    */
-  made(gpu, where, what, list, numbers, options, shape) {
-    if (!Array.isArray(list)) throw failure('ErrInvalid', where, `${show(list)} is no array of matrices`);
+  made(gpu, where, what, operands, numbers, options, shape) {
+    const list = listed(where, operands);
+    if (!list) throw failure('ErrInvalid', where, `${show(operands)} is no array of matrices`);
     const {dtype} = read(where, options, ['dtype']);
     const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);
     const all = what === Shaping.OneHot || list.length === 0 ? type : parts[0].type;
@@ -171,7 +172,7 @@ export class Gpu extends functions(make) {
   /** @param {number | unknown[]} rows or arrays of the rows @param {unknown} [cols] or the options @param {unknown} [values] @param {unknown} [options] */
   matrix(rows, cols, values, options) {
     const where = 'matrix';
-    if (!guard(where, () => Array.isArray(rows))) return this.#filled(where, rows, cols, values, options);
+    if (!isArray(rows)) return this.#filled(where, rows, cols, values, options);
     const list = given(where, rows), o = read(where, cols, PLACE);
     if (values !== undefined || options !== undefined) throw failure('ErrInvalid', where, 'sizes after an array of rows, which has them');
     if (list.shape?.length !== 2) throw failure('ErrShape', where, `${list.shape ? 'arrays of' : 'an array that is'} no rows; it takes [[1, 2], [3, 4]], or sizes and then the elements: (2, 2, [1, 2, 3, 4])`);
@@ -253,7 +254,7 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} from @param {unknown} [shape] or the options, after arrays that have a shape @param {unknown} [options] */
   tensor(from, shape, options) {
-    const where = 'tensor', lists = guard(where, () => Array.isArray(from)), sized = guard(where, () => Array.isArray(shape));
+    const where = 'tensor', lists = isArray(from), sized = isArray(shape);
     if (lists && (isNested(where, from) || !sized)) return this.#nested(where, /** @type {any[]} */ (from), sized ? shape : undefined, sized ? options : shape);
     if (!sized) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
     if (!tensorOf(this, where, from) && inside(from, where)) make.matrix(this, where, from);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {COMPLEX64, typedArrayClass} from './dtype.mjs';
-import {failure, guard, show} from './errors.mjs';
+import {failure, guard, isArray, show} from './errors.mjs';
 
 // Arrays in arrays, which stand for matrices and tensors.
 
@@ -16,13 +16,13 @@ const MOST = 16;
  */
 
 /** Whether something has elements that are to be counted: an array, or a row that is a typed array. @param {unknown} x @returns {x is any[]} */
-const isList = (x) => Array.isArray(x) || typedArrayClass(x) !== undefined;
+const isList = (x) => isArray(x) || typedArrayClass(x) !== undefined;
 
 /** What arrays are called by their places: rows, where they are in one array. @param {number[]} places */
 const called = (places) => places.length === 1 ? `row ${places[0]}` : places.map((i) => `[${i}]`).join('');
 
 /** Whether something is an array with an array as its first element. @param {string} where @param {unknown} values */
-export const isNested = (where, values) => guard(where, () => Array.isArray(values) && isList(values[0]));
+export const isNested = (where, values) => isArray(values) && guard(where, () => isList(values[0]));
 
 /**
  * Takes arrays in arrays apart. Those of one level are equally long.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {failure, guard, show} from './errors.mjs';
+import {failure, isArray, listed, show} from './errors.mjs';
 import {read} from './source.mjs';
 
 // Parts of matrices and tensors, as users say them.
@@ -18,7 +18,7 @@ function indexOf(where, i, length) {
 export function boundsOf(where, range, length) {
   if (range === undefined || range === null) return [0, length];
   if (typeof range === 'number') return indexBounds(where, range, length);
-  const list = guard(where, () => Array.isArray(range) ? [...range] : null);
+  const list = listed(where, range);
   if (!list) throw failure('ErrInvalid', where, `${show(range)}; a range is [from, to] or a number`);
   if (list.length > 2) throw failure('ErrInvalid', where, `a range of ${list.length} numbers; it is [from, to]`);
   const from = indexOf(where, list[0] ?? 0, length), to = indexOf(where, list[1] ?? length, length);
@@ -39,7 +39,7 @@ export function indexBounds(where, i, length) {
  */
 export function partOf(where, args, rows, cols) {
   if (args.length > 2) throw failure('ErrInvalid', where, `${args.length} arguments; it takes rows and columns, each [from, to], an index or null: ${where}([0, 2], [1, 3])`);
-  const [first] = args, byName = guard(where, () => typeof first === 'object' && first !== null && !Array.isArray(first));
+  const [first] = args, byName = typeof first === 'object' && first !== null && !isArray(first);
   if (byName && args[1] !== undefined) throw failure('ErrInvalid', where, `${show(args[1])} after {rows, cols}`);
   const o = byName ? read(where, first, ['rows', 'cols']) : {rows: first, cols: args[1]};
   return [...boundsOf(where, o.rows, rows), ...boundsOf(where, o.cols, cols)];

@@ -2,7 +2,7 @@
 
 import {isBuffer, window} from './data.mjs';
 import {dtypeOf, dtypeOfClass, holds, typedArrayClass} from './dtype.mjs';
-import {failure, guard, show, tagOf} from './errors.mjs';
+import {failure, guard, isArray, show, tagOf} from './errors.mjs';
 import {Memory} from './memory.mjs';
 import {instead} from './nearest.mjs';
 import {MAX_ELEMENTS, checkDims} from './node.mjs';
@@ -21,7 +21,7 @@ export function read(where, options, names) {
   if (options === undefined) return {};
   if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
   return guard(where, () => {
-    if (Array.isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
+    if (isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
     const unknown = Object.keys(options).find((name) => !names.includes(name));
     if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; ${instead(unknown, names)}`);
     return Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]]));
@@ -33,7 +33,7 @@ export function read(where, options, names) {
  * @param {string} where @param {unknown} options @param {readonly string[]} names
  */
 export function readAxis(where, options, names) {
-  const alone = typeof options === 'number' || options === null || guard(where, () => Array.isArray(options));
+  const alone = typeof options === 'number' || options === null || isArray(options);
   return read(where, alone ? {axis: options} : options, names);
 }
 

@@ -2,7 +2,7 @@
 
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, guard, needs, shapeError, show} from './errors.mjs';
+import {allocate, failure, guard, isArray, needs, shapeError, show} from './errors.mjs';
 import {Expr, inside, useSparse} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
@@ -109,7 +109,7 @@ function numbers(where, name, values, wrapped) {
   const own = typedArrayClass(values);
   if (own === 'Int32Array') return values;
   if (own === 'Uint32Array') return new Int32Array(values.buffer, values.byteOffset, values.length); // what is too large is negative
-  if (wrapped || own !== undefined || !Array.isArray(values)) {
+  if (wrapped || own !== undefined || !isArray(values)) {
     throw failure('ErrInvalid', where, `${name} ${show(values)}; they are an Int32Array or a Uint32Array`);
   }
   return guard(where, () => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {failure, guard, show} from './errors.mjs';
+import {failure, listed, show} from './errors.mjs';
 import * as nodes from './node.mjs';
 import {Op, Reduction, Shaping} from './protocol.mjs';
 import {boundsOf} from './ranges.mjs';
@@ -31,7 +31,7 @@ const mismatch = (where, a, b) => failure('ErrShape', where, `${text(a)} with ${
 const equal = (a, b) => a.length === b.length && a.every((d, i) => d === b[i]);
 
 /** Numbers that the user gives one by one or in an array. @param {string} where @param {readonly unknown[]} list @returns {any[]} */
-export const listOf = (where, list) => guard(where, () => [...(list.length === 1 && Array.isArray(list[0]) ? list[0] : list)]);
+export const listOf = (where, list) => list.length === 1 && listed(where, list[0]) || [...list];
 
 /** @param {string} where @param {readonly unknown[]} list the sizes of dimensions @returns {number[]} */
 export function shapeOf(where, list) {
