@@ -152,7 +152,7 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 func TestWeb(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
-	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "debug")
+	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.
@@ -190,8 +190,8 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 		for (let i = 0; i < 100; i++) {
 			const s = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [1], offsets: [0, 1, 1]});
 			kept.push(
-				gpu.zeros(100, 100).add(1).eval(), gpu.zeros(1, 1).setValue(gpu.zeros(100, 100)).alias().T,
-				gpu.zeros(1, 1).resize(2, 2).take(gpu.zeros(3, 3)), s.columnSlice(0, 1).toDense(), s.values(),
+				gpu.zeros(100, 100).add(1).eval(), gpu.zeros(1, 1).memory.setValue(gpu.zeros(100, 100)).memory.alias().T,
+				gpu.zeros(1, 1).memory.resize(2, 2).memory.take(gpu.zeros(3, 3)), s.columnSlice(0, 1).toDense(), s.values(),
 			);
 		}
 		const adam = gpu.nn.adam(), p = gpu.zeros(100, 100);

@@ -13,6 +13,9 @@
  * const values = await a.matmul(b).add(1).relu().read();
  * ```
  *
+ * Element types are part of the types: `a` is a `Matrix<"float32">`, which `Matrix` stands for, and `values` a Float32Array. Others are
+ * `Matrix<"int32">` and so on, and `Matrix<any>` fits wherever a matrix of some type is wanted. TypeScript 5.4 or later is needed.
+ *
  * Operations build expressions, which cost next to nothing. Element-wise operations, products and reductions check shapes at
  * once. An expression runs when it is evaluated: with `eval`, `assign` or `read`. Calls queue their work and return; nothing
  * comes back from the GPU until you ask. Element-wise operations stretch dimensions of 1, as in NumPy, and take numbers in place of matrices.
@@ -26,9 +29,20 @@
  */
 
 declare global {
-  // These merge with the declarations of WebGPU, the compiler's or those of @webgpu/types. A program that has neither gets by.
-  interface GPUDevice {}
-  interface GPUBuffer {}
+  // These merge with the declarations of WebGPU, the compiler's or those of @webgpu/types. A program that has neither gets by: the
+  // members here, which all of them have, tell a buffer and a device from anything else.
+  interface GPUQueue {
+    label: string;
+  }
+  interface GPUDevice {
+    readonly queue: GPUQueue;
+    label: string;
+  }
+  interface GPUBuffer {
+    readonly size: number;
+    readonly usage: number;
+    label: string;
+  }
 }
 
 import type { SubletError } from "./types/errors.js";
@@ -39,6 +53,7 @@ export * from "./types/elements.js";
 export * from "./types/errors.js";
 export * from "./types/gpu.js";
 export * from "./types/matrix.js";
+export * from "./types/memory.js";
 export * from "./types/nn.js";
 export * from "./types/operations.js";
 export * from "./types/params.js";

@@ -4,19 +4,10 @@
 // the real prototypes, so that a new one is tried by itself. All that is random follows from a number; see web_hostile_test.go.
 
 import * as sublet from '/dist/index.mjs';
-import {Random, Registry, unhandled, within} from './hostile-testing.mjs';
+import {Mine, Random, Registry, TEMPLATES, detached, documentedCodes, hostile, members, throwing, unhandled, within} from './hostile-testing.mjs';
 import {check, gpuBuffer, same, webgpu} from './testing.mjs';
 
 const {SubletError} = sublet;
-
-/** What functions of the caller's throw. It is passed on as it is. */
-class Mine extends Error {}
-
-/** The codes that the declarations list, but for those of a program that has gone wrong. */
-async function documentedCodes() {
-  const text = await (await fetch('/dist/types/errors.d.ts')).text();
-  return new Set([...text.matchAll(/`(Err\w+)`/g)].map(([, code]) => code).filter((code) => code !== 'ErrInternal'));
-}
 
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }\nfn g(i: u32) { a[i] = a[i] * 2u; }';
 const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32', 'float16', 'int8', 'bytes', 'row', 'column', 'csr', 'csc', 'blockcolumn',
@@ -24,29 +15,7 @@ const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32'
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
-
-/**
- * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, s a shape, n an operand of a layer, w a window.
- */
-const TEMPLATES = {
-  matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'ddvo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
-  sparseFrom: 'xo', loadParams: 'fo', scanParams: 'fo', saveParams: 'eo', fn: 't', cruncher: 'to', apply: 'xxx', assign: 'x', setValue: 'x', setValueFrom: 'ddvo', rebind: 'vddo',
-  resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'dddd', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', columnSlice: 'dd',
-  append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', maximum: 'nn',
-  tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
-  maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
-};
-
-const throwing = () => { throw new Mine('thrown'); };
-const hostile = () => new Proxy(function f() {}, Object.fromEntries(
-  Object.getOwnPropertyNames(Reflect).map((trap) => [trap, throwing])));
-const detached = (view) => {
-  structuredClone(view, {transfer: [view.buffer ?? view]});
-  return view;
-};
+  'keepDims', 'ddof', 'rows', 'cols', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
 
 /** Everything that exists for one round. */
 class World {
@@ -71,7 +40,7 @@ class World {
     closed.close();
     const words = new Uint32Array(64), array = cruncher.array('a', words), bytes = cruncher.array('b', 16, {dtype: 'bytes'});
     made.push(m, wrapped, gpu.wrapBuffer(mine, 2, 2), gpu.map(2, 3), gpu.zeros(3, 2, {order: 'column', padded: true}), gpu.zeros(2, 3, {dtype: 'int32'}),
-      gpu.zeros(2, 3, {dtype: 'float16'}), m.T, m.slice(0, 1), m.add(1), tall, m.matmul(tall), wrapped.alias(), sparse, sparse.columnSlice(0, 1),
+      gpu.zeros(2, 3, {dtype: 'float16'}), m.memory, m.T, m.slice([0, 1]), m.add(1), tall, m.matmul(tall), wrapped.memory.alias(), sparse, sparse.columnSlice(0, 1),
       gpu.wrapSparse(2, 2, {format: 'csr', values, indices, offsets}), fn, params, ...[...params].map(([, p]) => p), closed, gpu, cruncher, array, bytes,
       cruncher.scalar('s', 2), m.tensor(1, 2, 3), gpu.tensor(new Float32Array(12), [2, 1, 2, 3]), gpu.tensor([0, 1], [2], {dtype: 'int32'}), gpu.nn, gpu.nn.adam(),
       gpu.nn.sgd({rate: 1}), gpu.nn.batchNorm(), gpu.nn.quantise(m), gpu.nn.batchNorm().train(m, gpu.arange(3), gpu.arange(3)));
@@ -146,6 +115,7 @@ class World {
       case 't': return r.pick(TEXTS);
       case 'c': return (x) => r.pick([() => x?.compute?.(1, 'f', {global: 8}, this.any()), throwing, () => {}, async () => this.any()])();
       case 'a': return r.pick(this.objects.filter((x) => x instanceof sublet.CruncherArray));
+      case 'g': return r.pick([null, r.below(3), -1, [0, 1], [1], [0, -1], {rows: [0, 1]}]);
       case 'r': return {global: r.pick([0, 1, 8, 64, 65]), ...this.options(1)};
       default: return [['m', this.like('x')], ['n', {data: this.like('v'), shape: [r.below(12)]}]];
     }
@@ -170,17 +140,6 @@ class World {
     for (const x of this.objects) if (!ends(x, 'close')) x.close?.();
     for (const buffer of this.buffers) buffer.destroy();
   }
-}
-
-/** The members of an object: those of its prototypes, and its own. */
-function members(object) {
-  const list = [];
-  for (let of = object; of && of !== Object.prototype && of !== Function.prototype; of = Object.getPrototypeOf(of)) {
-    for (const key of Reflect.ownKeys(of)) {
-      if (key !== 'constructor') list.push([key, Object.getOwnPropertyDescriptor(of, key)]);
-    }
-  }
-  return list;
 }
 
 /** Calls that end what the others need are for rounds of their own. repeat would make a call of a cruncher as long as it says. */

@@ -11,11 +11,11 @@ export const tests = {
     const list = [
       ['ErrShape', () => a.matmul(a)], ['ErrShape', () => a.add(gpu.zeros(3, 3))], ['ErrShape', () => gpu.where(a, a, gpu.zeros(5, 5))],
       ['ErrShape', () => a.reshape(4, 2)], ['ErrShape', () => a.assign(gpu.zeros(3, 2))], ['ErrShape', () => gpu.matrix(1, 1, [1, 2])],
-      ['ErrIndex', () => a.slice(0, 3)], ['ErrIndex', () => a.slice(-1)], ['ErrIndex', () => a.slice(1, 0)], ['ErrIndex', () => a.row(2)],
-      ['ErrIndex', () => a.col(NaN)], ['ErrIndex', () => a.row('0')], ['ErrIndex', () => a.sum({axis: 2})], ['ErrIndex', () => a.sum({axis: '0'})],
+      ['ErrIndex', () => a.slice([0, 3])], ['ErrIndex', () => a.slice(-3)], ['ErrIndex', () => a.slice([1, 0])], ['ErrInvalid', () => a.slice(0, 1, 0, 1)], ['ErrIndex', () => a.row(2)],
+      ['ErrInvalid', () => a.col(NaN)], ['ErrInvalid', () => a.row('0')], ['ErrIndex', () => a.sum({axis: 2})], ['ErrIndex', () => a.sum({axis: '0'})],
       ['ErrInvalid', () => a.add()], ['ErrInvalid', () => a.add(null)], ['ErrInvalid', () => a.add('1')], ['ErrInvalid', () => a.add([1])],
       ['ErrInvalid', () => a.add(1n)], ['ErrInvalid', () => a.matmul(2)], ['ErrInvalid', () => gpu.add(1, 2)], ['ErrInvalid', () => gpu.exp(1)],
-      ['ErrInvalid', () => a.astype('float64')], ['ErrInvalid', () => a.astype(7)], ['ErrInvalid', () => a.apply('x')], ['ErrInvalid', () => a.sum(1)],
+      ['ErrInvalid', () => a.astype('float64')], ['ErrInvalid', () => a.astype(7)], ['ErrInvalid', () => a.apply('x')], ['ErrIndex', () => a.sum(2)],
       ['ErrInvalid', () => a.assign('x')], ['ErrInvalid', () => a.assign(gpu.zeros(2, 3, {dtype: 'int32'}))], ['ErrInvalid', () => a.add(gpu.zeros(2, 3, {dtype: 'int32'}))],
       ['ErrInvalid', () => gpu.zeros(1, 1, {dtype: 'int32'}).add(0.5)], ['ErrInvalid', () => gpu.zeros(1, 1, {dtype: 'uint32'}).add(-1)],
       ['ErrInvalid', () => gpu.full(1, 1, 2 ** 31, {dtype: 'int32'})], ['ErrInvalid', () => gpu.full(1, 1, 'x')],
@@ -87,35 +87,6 @@ export const tests = {
     stuck.close();
     device.destroy();
   },
-
-  anything: withGpu(async (gpu) => {
-    // Every method with whatever may be passed: only errors of ours, and the program lives on.
-    const odd = [undefined, null, NaN, -1, 1e20, 0.5, 2, '', 'x', true, 1n, Symbol('s'), [], [1, 2], {}, () => {}, new Float32Array(2), new ArrayBuffer(8),
-      new Proxy({}, {get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); }}), gpu, gpu.zeros(2, 2), gpu.zeros(2, 2).add(1)];
-    const skip = new Set(['constructor', 'close', 'zeros', 'ones', 'full', 'eye', 'map', 'resize']);
-    const calls = [];
-    const sparse = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1]});
-    for (const object of [gpu, gpu.zeros(2, 2), gpu.zeros(2, 2).T, gpu.zeros(2, 2).exp(), sparse]) {
-      for (let proto = Object.getPrototypeOf(object); proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
-        for (const name of Object.getOwnPropertyNames(proto)) {
-          if (skip.has(name) || typeof Object.getOwnPropertyDescriptor(proto, name).value !== 'function') continue;
-          for (const x of odd) for (const y of [undefined, x, 2]) calls.push([object, name, [x, y, 2]]);
-        }
-      }
-    }
-    for (const [object, name, args] of calls) {
-      try {
-        const result = await object[name](...args);
-        if (result && result !== gpu && typeof result.close === 'function' && result.mode) result.close();
-      } catch (error) {
-        const what = args.map((a) => typeof a).join();
-        // A callback of the caller's may throw what it likes.
-        check(error instanceof SubletError || name === 'access', `${name}(${what}): ${error?.stack ?? error}`);
-      }
-    }
-    await gpu.sync().catch((error) => check(error instanceof SubletError, String(error)));
-    same(await gpu.full(1, 2, 3).mul(2).read(), [6, 6], 'afterwards');
-  }),
 
   errorsOfResults: withGpu(async (gpu) => {
     const wrong = (n) => gpu.fn(`fn wrong${n}(x: f32) -> f32 { return missing${n}(x); }`);

@@ -4,6 +4,50 @@
 
 import {check} from './testing.mjs';
 
+/** What functions of the caller's throw. It is passed on as it is. */
+export class Mine extends Error {}
+
+/**
+ * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
+ * f a file, t a text, c a function, a an array of a cruncher, r a range of items, g one of rows, e entries of a file, s a shape, n an operand of a layer, w a window.
+ */
+export const TEMPLATES = {
+  matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'vddo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
+  sparseFrom: 'xo', loadParams: 'fo', scanParams: 'fo', saveParams: 'eo', fn: 't', cruncher: 'to', apply: 'xxx', assign: 'x', setValue: 'x', setValueFrom: 'vddo', rebind: 'vddo',
+  resize: 'dd', setShape: 'dd', take: 'm', swap: 'm', slice: 'gg', row: 'd', col: 'd', reshape: 'dd', read: 'v', set: 'v', access: 'dc', matmul: 'xo', columnSlice: 'dd',
+  append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', clip: 'xx', maximum: 'nn',
+  tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
+  maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
+};
+
+export const throwing = () => { throw new Mine('thrown'); };
+/** Something that throws whatever is done with it. */
+export const hostile = () => new Proxy(function f() {}, Object.fromEntries(
+  Object.getOwnPropertyNames(Reflect).map((trap) => [trap, throwing])));
+/** Memory that belongs to somebody else. */
+export const detached = (view) => {
+  structuredClone(view, {transfer: [view.buffer ?? view]});
+  return view;
+};
+
+/** The codes that the declarations list, but for those of a program that has gone wrong. */
+export async function documentedCodes() {
+  const text = await (await fetch('/dist/types/errors.d.ts')).text();
+  return new Set([...text.matchAll(/`(Err\w+)`/g)].map(([, code]) => code).filter((code) => code !== 'ErrInternal'));
+}
+
+/** The members of an object: those of its prototypes, and its own. */
+export function members(object) {
+  const list = [];
+  for (let of = object; of && of !== Object.prototype && of !== Function.prototype; of = Object.getPrototypeOf(of)) {
+    for (const key of Reflect.ownKeys(of)) {
+      if (key !== 'constructor') list.push([key, Object.getOwnPropertyDescriptor(of, key)]);
+    }
+  }
+  return list;
+}
+
 /** Random numbers that follow from a seed. */
 export class Random {
   #state;

@@ -48,8 +48,8 @@ export const tests = {
     for (const size of [2, 5, 10]) {
       const odd = device.createBuffer({size, usage: x.usage});
       await throws('ErrInvalid', `a buffer of ${size} bytes`, () => gpu.wrapBuffer(odd, 1, 1, {dtype: 'float16'}));
-      await throws('ErrInvalid', `${size} bytes to copy`, () => gpu.fromBuffer(1, 1, odd, {dtype: 'float16', setValueOnDevice: true}));
-      await throws('ErrInvalid', `${size} bytes for another matrix`, () => gpu.zeros(1, 1, {dtype: 'float16'}).rebind(odd, 1, 1));
+      await throws('ErrInvalid', `${size} bytes to copy`, () => gpu.fromBuffer(odd, 1, 1, {dtype: 'float16', setValueOnDevice: true}));
+      await throws('ErrInvalid', `${size} bytes for another matrix`, () => gpu.zeros(1, 1, {dtype: 'float16'}).memory.rebind(odd, 1, 1));
     }
   }),
 
@@ -60,8 +60,8 @@ export const tests = {
     range.set([1, 2, 3, 4]);
     const target = gpu.zeros(2, 2);
     for (const [what, run] of Object.entries({
-      wrapBuffer: () => gpu.wrapBuffer(buffer, 2, 2).read(), fromBuffer: () => gpu.fromBuffer(2, 2, buffer, {setValueOnDevice: true}).read(),
-      rebind: async () => { target.rebind(buffer, 2, 2); await gpu.sync(); },
+      wrapBuffer: () => gpu.wrapBuffer(buffer, 2, 2).read(), fromBuffer: () => gpu.fromBuffer(buffer, 2, 2, {setValueOnDevice: true}).read(),
+      rebind: async () => { target.memory.rebind(buffer, 2, 2); await gpu.sync(); },
     })) {
       await fails('ErrMapped', what, run);
       check(buffer.mapState === 'mapped' && range.length === 4, `${what} unmapped the buffer`);

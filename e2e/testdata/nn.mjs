@@ -277,7 +277,7 @@ export const tests = {
     same(await big.read(), Array(6).fill(Math.fround(-0.01)), 'a step afterwards');
     const momentum = nn.momentum({rate: 1});
     momentum.step(big, gpu.zeros(1, 6));
-    big.resize(1, 3).assign(5);
+    big.memory.resize(1, 3).assign(5);
     momentum.step(big, gpu.ones(1, 3)); // which only Go knows to be wrong
     await fails('ErrShape', 'a parameter of another size than before', () => big.read());
     same(await big.read(), [5, 5, 5], 'the parameter as it was');

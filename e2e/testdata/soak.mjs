@@ -125,7 +125,7 @@ export class Walk {
       case 1: this.adopt(gpu.full(rows, cols, 7, {dtype}), rows, cols, v.fill(7)); break;
       case 2: this.adopt(gpu.matrix(rows, cols, v, {dtype}), rows, cols, v); break;
       case 3: this.adopt(gpu.matrix(rows, cols, array.from(v), {dtype, order: 'column'}), rows, cols, v, {dr: 1, dc: rows}); break;
-      case 4: this.adopt(gpu.fromBuffer(rows, cols, array.from(v)), rows, cols, v); break;
+      case 4: this.adopt(gpu.fromBuffer(array.from(v), rows, cols), rows, cols, v); break;
       case 5: this.adopt(gpu.map(rows, cols, {dtype}), rows, cols, v.fill(0), {fixed: true, mapped: true}); break;
       case 6: {
         const buffer = gpuBuffer(gpu.device, Float32Array.from(v));
@@ -156,7 +156,7 @@ export class Walk {
       if (h.rows === cols && h.cols === rows) return term(h.m.T, (r, c) => at(c, r));
       if (h.rows >= rows && h.cols >= cols) {
         const y = this.int(h.rows - rows + 1), x = this.int(h.cols - cols + 1);
-        return term(h.m.slice(y, y + rows, x, x + cols), (r, c) => at(y + r, x + c));
+        return term(h.m.slice([y, y + rows], [x, x + cols]), (r, c) => at(y + r, x + c));
       }
     }
     return null;
@@ -176,7 +176,7 @@ export class Walk {
       case 4: return {e: a.e.T.neg().T.neg(), rows, cols, v: a.v};
       case 5: { // a product with ones
         const k = this.size(), ones = this.gpu.full(cols, k, 1, {dtype});
-        const e = this.gpu.matmul(a.e, ones).slice(0, rows, 0, 1), v = [];
+        const e = this.gpu.matmul(a.e, ones).slice([0, rows], [0, 1]), v = [];
         for (let i = 0; i < rows; i++) v.push(norm(a.v.slice(i * cols, (i + 1) * cols).reduce((s, x) => s + x, 0)));
         this.temporaries.push(ones);
         return {e: a.e.mul(0).add(e), rows, cols, v: a.v.map((_, i) => v[Math.floor(i / cols)])};
@@ -239,7 +239,7 @@ export class Walk {
         break;
       case 1: {
         const v = {...h, rows: n, cols: m, off: h.off + i * h.dr + j * h.dc};
-        h.m.slice(i, i + n, j, j + m).assign(3);
+        h.m.slice([i, i + n], [j, j + m]).assign(3);
         this.store(v, Array(n * m).fill(3));
         break;
       }
@@ -254,7 +254,7 @@ export class Walk {
         break;
       }
       default: {
-        const a = h.m.alias();
+        const a = h.m.memory.alias();
         this.handles.push({...h, m: a});
         h.root.shares++;
       }
@@ -308,11 +308,11 @@ export class Walk {
     const sole = !h.fixed && h.root.shares === 1, o = this.pick(this.handles), how = this.int(6), rows = this.size(), cols = this.size();
     this.note(`move ${how} ${this.name(h)}, ${this.name(o)}`);
     switch (how) {
-      case 0: h.m = h.m.move(); break;
+      case 0: h.m = h.m.memory.move(); break;
       case 1: this.adopt(h.m.clone(), h.rows, h.cols, this.values(h)); break;
       case 2:
         if (sole) {
-          h.m.resize(rows, cols).assign(2);
+          h.m.memory.resize(rows, cols).assign(2);
           this.sized(h, rows, cols, []);
           this.store(h, Array(rows * cols).fill(2));
         }
@@ -320,7 +320,7 @@ export class Walk {
       case 3:
         if (sole && o !== h && o.dtype === h.dtype) {
           const v = this.values(o);
-          h.m.setValue(o.m);
+          h.m.memory.setValue(o.m);
           this.sized(h, o.rows, o.cols, []);
           this.store(h, v);
         }
@@ -328,14 +328,14 @@ export class Walk {
       case 4:
         if (sole) {
           const v = this.fresh(rows * cols), order = h.m.order;
-          h.m.setValueFrom(rows, cols, types[h.dtype].array.from(v), {order, rowMajorInput: order === 'column'});
+          h.m.memory.setValueFrom(types[h.dtype].array.from(v), rows, cols, {order, rowMajorInput: order === 'column'});
           this.sized(h, rows, cols, []);
           this.store(h, v);
         }
         break;
       default:
         if (sole && h.dc === 1) {
-          h.m.setShape(1, h.rows * h.cols);
+          h.m.memory.setShape(1, h.rows * h.cols);
           Object.assign(h, {cols: h.rows * h.cols, rows: 1, dr: h.rows * h.cols});
         }
     }
@@ -346,7 +346,7 @@ export class Walk {
     this.note(`refuse ${this.name(h)}`);
     await fails('ErrShape', 'another shape', () => h.m.assign(this.gpu.zeros(h.rows + 1, h.cols + 1, {dtype: h.dtype})));
     await fails('ErrShape', 'a product', () => h.m.matmul(this.gpu.zeros(h.cols + 1, 2, {dtype: h.dtype})));
-    if (h.host && h.root.shares === 1) await fails('ErrExternalResize', 'wrapped memory', async () => { h.m.resize(h.rows + 1, h.cols); await this.gpu.sync(); });
+    if (h.host && h.root.shares === 1) await fails('ErrExternalResize', 'wrapped memory', async () => { h.m.memory.resize(h.rows + 1, h.cols); await this.gpu.sync(); });
     await fails('ErrIndex', 'beyond', () => h.m.row(h.rows));
     return this.same(h);
   }

@@ -18,7 +18,7 @@ export const tests = {
       for (const s of [made, owned, wrapped]) {
         same(await s.toDense().read(), x, `${format} as a dense matrix`);
         same(await s.matmul(b).read(), c, `${format} product`, bound);
-        const out = gpu.full(rows + 1, 12, 5), part = out.slice(1, rows + 1, 2, 11);
+        const out = gpu.full(rows + 1, 12, 5), part = out.slice([1, rows + 1], [2, 11]);
         part.assign(s.matmul(b));
         same(await part.read(), c, `${format} product in place`, bound);
         same(await out.row(0).read(), Array(12).fill(5), `${format}: what lies beside it`);
@@ -105,8 +105,8 @@ export const tests = {
     const {values, indices, offsets} = await s.parts();
     check(s.nnz === values.length && offsets[40] === s.nnz && indices.length === s.nnz, `${s.nnz} entries`);
     const slice = s.columnSlice(3, 20), part = slice.columnSlice(1, 4);
-    same(await slice.toDense().read(), await gpu.matrix(3, 40, want).slice(0, 3, 3, 23).read(), 'slice');
-    same(await part.toDense().read(), await gpu.matrix(3, 40, want).slice(0, 3, 4, 8).read(), 'slice of a slice');
+    same(await slice.toDense().read(), await gpu.matrix(3, 40, want).slice([0, 3], [3, 23]).read(), 'slice');
+    same(await part.toDense().read(), await gpu.matrix(3, 40, want).slice([0, 3], [4, 8]).read(), 'slice of a slice');
     check((await part.parts()).values.length === part.nnz, 'parts of a slice');
     await throws('ErrView', 'append', () => s.append(2, 39, 1));
     s.close();

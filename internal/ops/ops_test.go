@@ -56,6 +56,9 @@ func TestTable(t *testing.T) {
 		if o.Name != "" && (o.Doc == "" || !groups[o.Group]) {
 			t.Errorf("%s: no documentation, or no group", o.Name)
 		}
+		if o.JS != "" && !strings.Contains(o.Example().Call, " -> ") {
+			t.Errorf("%s: no example", o.JS)
+		}
 		if n := len(strings.Split(o.Gradient, "; ")); o.Gradient != "" && n != o.Arity() {
 			t.Errorf("%s: %d derivatives for %d operands", o.Name, n, o.Arity())
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crunch-array.mjs';
-import {failure, guard, show, tagOf} from './errors.mjs';
+import {failure, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {Command} from './protocol.mjs';
@@ -28,8 +28,8 @@ const MAX_DEVICES = 1024;
 function devicesOf(where, devices, own) {
   if (devices === undefined || devices === 'all') return ['own', 'other'];
   if (devices === 'own') return ['own'];
-  if (!Array.isArray(devices)) throw failure('ErrInvalid', where, `devices ${show(devices)}; "all", "own" or an array`);
-  const list = guard(where, () => Array.from(devices));
+  const list = listed(where, devices);
+  if (!list) throw failure('ErrInvalid', where, `devices ${show(devices)}; "all", "own" or an array`);
   if (list.length === 0) throw failure('ErrDevices', where, 'no device');
   if (list.length > MAX_DEVICES) throw failure('ErrLimit', where, `${list.length} devices`);
   return list.map((d) => {
@@ -56,8 +56,9 @@ function orderOf(where, crunch, id, kernels, range, params) {
   const o = read(where, range, RANGE), {syncKernel = ''} = o;
   if (o.global === undefined) throw failure('ErrInvalid', where, 'a range without global');
   if (typeof syncKernel !== 'string') throw failure('ErrInvalid', where, `syncKernel ${show(syncKernel)}`);
-  if (o.inner !== undefined && (!Array.isArray(o.inner) || o.inner.length > 2)) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
-  const inner = guard(where, () => Array.from(o.inner ?? [], (n) => integer(where, n, 'inner')));
+  const extents = listed(where, o.inner ?? []);
+  if (!extents || extents.length > 2) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
+  const inner = extents.map((n) => integer(where, n, 'inner'));
   const numbers = ['global', 'local', 'offset', 'blobs', 'repeat'].map((name) => integer(where, o[name] ?? 0, name));
   const [global, local, offset, blobs, repeat] = numbers.map(long), strict = flag(where, o, 'strict'), transferOnly = flag(where, o, 'transferOnly');
   const signal = checkSignal(where, o.signal), parts = params.map((x) => scalarOf(x) ?? arraysOf(where, crunch, [x])[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {failure, show} from './errors.mjs';
+import {instead} from './nearest.mjs';
 
 /**
  * An element type.
@@ -37,7 +38,7 @@ export const numbersIn = (type, count) => type === COMPLEX64 ? 2 * count : count
 export function dtypeOf(where, name, fallback) {
   if (name === undefined && fallback) return fallback;
   const type = DTYPES.find((t) => t.name === name);
-  if (!type) throw failure('ErrInvalid', where, `dtype ${show(name)}; there are ${DTYPES.map((t) => t.name).join(', ')}`);
+  if (!type) throw failure('ErrInvalid', where, `dtype ${show(name)}; ${instead(name, DTYPES.map((t) => t.name))}`);
   return type;
 }
 
@@ -66,6 +67,12 @@ export function holds(name, type) {
   return own === type.name || (own === 'uint16' && type === FLOAT16) || (own === 'uint8' && type === BOOL) || (own === 'float32' && type === COMPLEX64);
 }
 
+/** The least and the largest number of a type of integers. @param {DType} type @returns {[number, number]} */
+export function rangeOf(type) {
+  const count = 2 ** (8 * type.size), low = type.name.startsWith('int') ? -count / 2 : 0;
+  return [low, low + count - 1];
+}
+
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
@@ -78,18 +85,16 @@ export function scalarBits(where, type, value) {
     float[0] = value;
     return bits[0];
   }
-  const low = type.name.startsWith('int') ? -0x80000000 : 0;
-  if (!Number.isInteger(value) || value < low || value >= low + 0x100000000) {
-    throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
-  }
+  const [low, high] = type.name.startsWith('int') ? rangeOf(INT32) : rangeOf(DTYPES[2]);
+  if (!Number.isInteger(value) || value < low || value > high) throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
   return value >>> 0;
 }
 
 /** Refuses a number that elements of a type cannot be: it would wrap where it is stored. @param {string} where @param {DType} type @param {number} value */
 export function checkElement(where, type, value) {
   if (type.real || type === BOOL || type.size === 4) return;
-  const half = 2 ** (8 * type.size - 1), low = type.name.startsWith('int') ? -half : 0;
-  if (value < low || value >= low + 2 * half) throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
+  const [low, high] = rangeOf(type);
+  if (value < low || value > high) throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
 }
 
 /**

@@ -47,6 +47,27 @@ export function tagOf(value) {
   }
 }
 
+/** Whether something is of a class, which a Proxy may refuse to say. @param {unknown} x @param {Function} Class */
+function isOf(x, Class) {
+  try {
+    return x instanceof Class;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether something that was thrown is an error of this package. @param {unknown} error @returns {error is SubletError} */
+export const isOurs = (error) => isOf(error, SubletError);
+
+/** What something that was thrown says. @param {unknown} error @returns {string} */
+export function reasonOf(error) {
+  try {
+    return error instanceof Error ? String(error.message) : show(error);
+  } catch {
+    return show(error);
+  }
+}
+
 /**
  * Runs code that may run code of the user's, such as a getter of an options object, and makes whatever it throws ours.
  * @template T @param {string} where @param {() => T} run @returns {T}
@@ -55,9 +76,31 @@ export function guard(where, run) {
   try {
     return run();
   } catch (error) {
-    if (error instanceof SubletError) throw error;
-    throw failure('ErrInvalid', where, error instanceof Error ? error.message : show(error), error);
+    if (isOurs(error)) throw error;
+    throw failure('ErrInvalid', where, reasonOf(error), error);
   }
+}
+
+/** Whether something is an array; a Proxy that was revoked is none. @param {unknown} x @returns {x is any[]} */
+export function isArray(x) {
+  try {
+    return Array.isArray(x);
+  } catch {
+    return false;
+  }
+}
+
+/** The most elements of a list that is no data: of sizes, of operands. */
+const LONGEST = 1 << 20;
+
+/** What an array of the user's has just now, null if it is none. @param {string} where @param {unknown} x @returns {any[] | null} */
+export function listed(where, x) {
+  if (!isArray(x)) return null;
+  return guard(where, () => {
+    const {length} = x;
+    if (length > LONGEST) throw failure('ErrLimit', where, `a list of ${length} elements`);
+    return Array.from({length}, (_, i) => x[i]);
+  });
 }
 
 /**
@@ -69,7 +112,7 @@ export function allocate(where, make) {
     try {
       return make();
     } catch (error) {
-      throw error instanceof RangeError ? failure('ErrNoMemory', where, error.message, error) : error;
+      throw isOf(error, RangeError) ? failure('ErrNoMemory', where, reasonOf(error), error) : error;
     }
   });
 }

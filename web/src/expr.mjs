@@ -8,7 +8,8 @@ import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods, shapings} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
-import {read, signalOf} from './source.mjs';
+import {indexBounds, partOf} from './ranges.mjs';
+import {flag, readAxis, signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -25,8 +26,11 @@ export let memoryOf;
 /** Makes a matrix stand for other memory. @type {(matrix: Matrix, leaf: Node) => void} */
 export let move;
 
+/** Whether something is a matrix in memory. @type {(x: unknown) => x is Matrix} */
+export let isMatrix;
+
 /** Makes the object of a matrix. It is a class derived from those here, in matrix.mjs. @type {(session: Session, leaf: Node) => Matrix} */
-let newMatrix;
+export let newMatrix;
 
 /** Evaluates a sparse expression, in sparse.mjs. @type {(where: string, session: Session, node: Node, options: unknown) => Promise<import('./sparse.mjs').Sparse>} */
 let sparsely;
@@ -88,14 +92,15 @@ export function applied(where, fn, args) {
 
 /** The option of what runs along rows by default. @param {string} where @param {unknown} options */
 function axisOf(where, options) {
-  const {axis = 1} = read(where, options, ['axis']);
+  const {axis = 1} = readAxis(where, options, ['axis']);
   return axis;
 }
 
-/** @param {unknown} a @param {string} where @param {number} what @param {unknown} axis @param {number} number */
-function reduced(a, where, what, axis, number) {
+/** @param {unknown} a @param {string} where @param {number} what @param {Record<string, any>} o options @param {number} number */
+function reduced(a, where, what, o, number) {
   const {session, node} = own(a, where);
-  return new Expr(session, nodes.reduce(where, what, node, axis, number));
+  if (o.keepDims !== undefined && !flag(where, o, 'keepDims')) throw failure('ErrInvalid', where, 'keepDims false: a matrix keeps both dimensions; those of x.tensor(rows, cols) can go');
+  return new Expr(session, nodes.reduce(where, what, node, o.axis, number));
 }
 
 /** A part of a matrix is a view; a part of anything else is yet to be computed. @param {Session} session @param {Node} node @returns {Expr} */
@@ -137,13 +142,13 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @param {number} [number] @returns {Expr} */
   reduce(a, where, what, options, number = 0) {
-    return reduced(a, where, what, read(where, options, what === Reduction.Trace ? [] : ['axis']).axis, number);
+    return reduced(a, where, what, readAxis(where, options, what === Reduction.Trace ? [] : ['axis', 'keepDims']), number);
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Expr} */
   spread(a, where, what, options) {
-    const {axis, ddof = 0} = read(where, options, ['axis', 'ddof']);
-    return reduced(a, where, what, axis, nodes.numberOf(where, ddof));
+    const o = readAxis(where, options, ['axis', 'keepDims', 'ddof']);
+    return reduced(a, where, what, o, nodes.numberOf(where, o.ddof ?? 0));
   },
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
@@ -192,6 +197,7 @@ export class Expr extends shapings(methods(make), shaped) {
       if (x.#closed) throw failure('ErrClosed', where, 'the expression was closed');
       return {session: x.#session, node: x.#now};
     };
+    isMatrix = /** @type {typeof isMatrix} */ ((x) => typeof x === 'object' && x !== null && #node in x && x.#follows);
     memoryOf = (matrix) => /** @type {Memory} */ (matrix.#now.memory);
     move = (matrix, leaf) => { matrix.#node = leaf; };
   }
@@ -239,19 +245,22 @@ export class Expr extends shapings(methods(make), shaped) {
 
   transpose() { return arranged(this.#session, nodes.transpose(this.#use('transpose'))); }
 
-  /** @param {number} [i] @param {number} [k] @param {number} [j] @param {number} [l] */
-  slice(i = 0, k = this.rows, j = 0, l = this.cols) {
-    return arranged(this.#session, nodes.slice('slice', this.#use('slice'), i, k, j, l));
+  /** @param {...unknown} ranges rows and columns, each [from, to], an index or null, or an object of both */
+  slice(...ranges) {
+    const node = this.#use('slice');
+    return arranged(this.#session, nodes.slice('slice', node, ...partOf('slice', ranges, node.rows, node.cols)));
   }
 
   /** @param {number} i */
   row(i) {
-    return arranged(this.#session, nodes.slice('row', this.#use('row'), i, nodes.after(i), 0, this.cols));
+    const node = this.#use('row');
+    return arranged(this.#session, nodes.slice('row', node, ...indexBounds('row', i, node.rows), 0, node.cols));
   }
 
   /** @param {number} j */
   col(j) {
-    return arranged(this.#session, nodes.slice('col', this.#use('col'), 0, this.rows, j, nodes.after(j)));
+    const node = this.#use('col');
+    return arranged(this.#session, nodes.slice('col', node, 0, node.rows, ...indexBounds('col', j, node.cols)));
   }
 
   /** @param {number} rows @param {number} cols */
@@ -288,7 +297,7 @@ export class Expr extends shapings(methods(make), shaped) {
   async read(into, options) {
     const node = this.#use('read');
     this.#session.check();
-    if (guard('read', () => typeof into === 'object' && into !== null && Object.hasOwn(into, 'signal'))) [into, options] = [undefined, into];
+    if (options === undefined && typeof into === 'object' && into !== null && !ArrayBuffer.isView(into)) [into, options] = [undefined, into];
     const signal = signalOf('read', options), array = guard('read', () => destination(node, into));
     return this.#session.read(node, array, signal);
   }
@@ -301,6 +310,15 @@ export class Expr extends shapings(methods(make), shaped) {
     /** @type {Expr} */
     const wide = node.type === FLOAT16 ? this.astype('float32') : this;
     return (await wide.read(undefined, options))[0];
+  }
+
+  /** The only element, or that of a row and a column. @param {...unknown} at @returns {Promise<number>} */
+  async item(...at) {
+    if (at.length === 0) return this.value();
+    const where = 'item', node = this.#use(where);
+    if (at.length !== 2) throw failure('ErrInvalid', where, `${at.length} indices; it takes a row and a column, or none of a 1x1 result`);
+    const bounds = /** @type {const} */ ([...indexBounds(where, at[0], node.rows), ...indexBounds(where, at[1], node.cols)]);
+    return new Expr(this.#session, nodes.slice(where, node, ...bounds)).value();
   }
 
   /** @param {unknown} [options] */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf, isBuffer} from './data.mjs';
-import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
+import {SubletError, failure, guard, isOurs, reasonOf, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {Command} from './protocol.mjs';
 import {checkSignal, onAbort} from './source.mjs';
@@ -18,8 +18,7 @@ const SHORT_PIECE = 16 << 10;
 const END = new Uint8Array(0);
 
 /** An error of a stream of the user's. @param {string} where @param {unknown} error */
-export const streamFailure = (where, error) => error instanceof SubletError
-  ? error : failure('ErrStream', where, error instanceof Error ? error.message : show(error), error);
+export const streamFailure = (where, error) => isOurs(error) ? error : failure('ErrStream', where, reasonOf(error), error);
 
 /** A load or a save that is under way in Go. */
 export class Flow {
@@ -150,7 +149,7 @@ function sequence(where, {next, stop}, total) {
 
 /** @param {string} where @param {ReadableStream} stream @param {number} [total] */
 function streamSource(where, stream, total) {
-  const reader = guard(where, () => stream.getReader());
+  const reader = stream.getReader();
   return sequence(where, {next: () => reader.read(), stop: () => reader.cancel()}, total);
 }
 
@@ -187,17 +186,17 @@ export async function sourceOf(session, where, source, scan) {
   } catch (error) {
     throw streamFailure(where, error);
   }
-  if (ArrayBuffer.isView(given) || isBuffer(given)) return bytesSource(guard(where, () => bytesOfChunk(where, given)), piece);
-  switch (tagOf(given)) {
-    case 'Response': return responseSource(where, given);
-    case 'Blob': case 'File': return blobSource(given, piece);
-    case 'ReadableStream': return streamSource(where, given);
-  }
-  const iterator = guard(where, () => given?.[Symbol.asyncIterator]?.());
-  if (typeof iterator?.next !== 'function') {
-    throw failure('ErrInvalid', where, `${show(given)} is no Response, Blob, memory, ReadableStream or asynchronous iterable`);
-  }
-  return sequence(where, {next: async () => iterator.next(), stop: () => iterator.return?.()});
+  return guard(where, () => {
+    if (ArrayBuffer.isView(given) || isBuffer(given)) return bytesSource(bytesOfChunk(where, given), piece);
+    switch (tagOf(given)) {
+      case 'Response': return responseSource(where, given);
+      case 'Blob': case 'File': return blobSource(given, piece);
+      case 'ReadableStream': return streamSource(where, given);
+    }
+    const iterator = given?.[Symbol.asyncIterator]?.();
+    if (typeof iterator?.next !== 'function') throw failure('ErrInvalid', where, `${show(given)} is no Response, Blob, memory, ReadableStream or asynchronous iterable`);
+    return sequence(where, {next: async () => iterator.next(), stop: () => iterator.return?.()});
+  });
 }
 
 /**

@@ -3,11 +3,12 @@
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
-import {FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, guard, show, tagOf} from './errors.mjs';
+import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
+import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
+import {checkRows, flattened, given, isNested} from './lists.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
@@ -17,6 +18,7 @@ import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
+import {shapeOf, text} from './tensor-node.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -88,11 +90,12 @@ const make = {
   },
 
   /**
-   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} list operands @param {unknown[]} numbers
+   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} operands @param {unknown[]} numbers
    * @param {unknown} options @param {(...args: any[]) => number[]} shape
    */
-  made(gpu, where, what, list, numbers, options, shape) {
-    if (!Array.isArray(list)) throw failure('ErrInvalid', where, `${show(list)} is no array of matrices`);
+  made(gpu, where, what, operands, numbers, options, shape) {
+    const list = listed(where, operands);
+    if (!list) throw failure('ErrInvalid', where, `${show(operands)} is no array of matrices`);
     const {dtype} = read(where, options, ['dtype']);
     const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);
     const all = what === Shaping.OneHot || list.length === 0 ? type : parts[0].type;
@@ -166,20 +169,26 @@ export class Gpu extends functions(make) {
     return new Matrix(this.#session, leaf);
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} [values] @param {unknown} [options] */
+  /** @param {number | unknown[]} rows or arrays of the rows @param {unknown} [cols] or the options @param {unknown} [values] @param {unknown} [options] */
   matrix(rows, cols, values, options) {
-    return this.#filled('matrix', rows, cols, values, options);
+    const where = 'matrix';
+    if (!isArray(rows)) return this.#filled(where, rows, cols, values, options);
+    const list = given(where, rows), o = read(where, cols, PLACE);
+    if (values !== undefined || options !== undefined) throw failure('ErrInvalid', where, 'sizes after an array of rows, which has them');
+    if (list.shape?.length !== 2) throw failure('ErrShape', where, `${list.shape ? 'arrays of' : 'an array that is'} no rows; it takes [[1, 2], [3, 4]], or sizes and then the elements: (2, 2, [1, 2, 3, 4])`);
+    const [height, width] = list.shape, pairs = dtypeOf(where, o.dtype, FLOAT32) === COMPLEX64;
+    return this.#filled(where, height, pairs ? width / 2 : width, rows, o);
   }
 
   /**
-   * @param {string} where @param {number} rows @param {number} cols @param {unknown} values @param {unknown} options
+   * @param {string} where @param {any} rows @param {any} cols @param {unknown} from values @param {unknown} options
    * @param {number} [value] of all elements
    */
-  #filled(where, rows, cols, values, options, value = 0) {
-    const o = read(where, options, PLACE);
-    const own = dtypeOfClass(typedArrayClass(values));
-    const memory = place(this.#session, where, dtypeOf(where, o.dtype, own ?? FLOAT32), rows, cols, o, 'owned');
-    const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, rows * cols, values));
+  #filled(where, rows, cols, from, options, value = 0) {
+    const o = read(where, options, PLACE), {values, shape} = given(where, from), own = typedArrayClass(values);
+    const memory = place(this.#session, where, dtypeOf(where, o.dtype, dtypeOfClass(own) ?? FLOAT32), rows, cols, o, 'owned');
+    if (shape) checkRows(where, shape, rows, cols, memory.type);
+    const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, rows * cols, values, o.dtype));
     const fill = Object.is(value, 0) ? null : nodes.filled(where, memory.type, rows, cols, value);
     return this.#matrix(memory, (leaf) => {
       this.#session.newMatrix(leaf, memory);
@@ -230,8 +239,8 @@ export class Gpu extends functions(make) {
     return this.#from(where, buffer, rows, cols, {...read(where, options, WRAP), dontOwnBuffer: true});
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} data @param {unknown} [options] */
-  fromBuffer(rows, cols, data, options) {
+  /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
+  fromBuffer(data, rows, cols, options) {
     return this.#from('fromBuffer', data, rows, cols, read('fromBuffer', options, FROM));
   }
 
@@ -243,12 +252,21 @@ export class Gpu extends functions(make) {
 
   // Arrays of more dimensions.
 
-  /** @param {unknown} from @param {unknown} shape @param {unknown} [options] */
+  /** @param {unknown} from @param {unknown} [shape] or the options, after arrays that have a shape @param {unknown} [options] */
   tensor(from, shape, options) {
-    const where = 'tensor';
-    if (!Array.isArray(shape)) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
+    const where = 'tensor', lists = isArray(from), sized = isArray(shape);
+    if (lists && (isNested(where, from) || !sized)) return this.#nested(where, /** @type {any[]} */ (from), sized ? shape : undefined, sized ? options : shape);
+    if (!sized) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
     if (!tensorOf(this, where, from) && inside(from, where)) make.matrix(this, where, from);
     return newTensor(where, from, [shape], options, (rows, cols, o) => this.#filled(where, rows, cols, from, o));
+  }
+
+  /** A tensor of arrays in arrays. @param {string} where @param {any[]} from @param {unknown} sizes their shape once more @param {unknown} options */
+  #nested(where, from, sizes, options) {
+    const {shape, values} = flattened(where, from), o = read(where, options, ['dtype']), pairs = dtypeOf(where, o.dtype, FLOAT32) === COMPLEX64;
+    const own = pairs ? [...shape.slice(0, -1), shape[shape.length - 1] / 2] : shape, said = sizes === undefined ? own : shapeOf(where, [sizes]);
+    if (text(own) !== text(said)) throw failure('ErrShape', where, `arrays of shape ${text(own)} as ${text(said)}`);
+    return newTensor(where, values, [own], o, (rows, cols, o) => this.#filled(where, rows, cols, values, o));
   }
 
   get nn() { return this.#nn; }

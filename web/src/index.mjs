@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {MatrixMemory} from './contract.mjs';
 import {Cruncher, CruncherBatch} from './cruncher.mjs';
 import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
 import {MOST_THREADS} from './crew-block.mjs';
@@ -17,7 +18,7 @@ import {Tensor} from './tensor-expr.mjs';
 import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
 
 export {
-  BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, NN, Optimiser, Param, Params, Quantised, Sparse,
+  BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, MatrixMemory, NN, Optimiser, Param, Params, Quantised, Sparse,
   SubletError, Tensor, View,
 };
 

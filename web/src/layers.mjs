@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {FLOAT32} from './dtype.mjs';
-import {failure, guard, show} from './errors.mjs';
+import {failure, listed, show} from './errors.mjs';
 import {Expr} from './expr.mjs';
 import * as nodes from './node.mjs';
 import {Tensor, insideEither, insideTensor} from './tensor-expr.mjs';
@@ -31,14 +31,14 @@ export function wholeNumber(where, name, n, least) {
 
 /** A size for both directions: one number, or height and width. @param {string} where @param {string} name @param {unknown} value @param {number} least */
 function pair(where, name, value, least) {
-  const list = guard(where, () => Array.isArray(value) ? [...value] : [value, value]);
+  const list = listed(where, value) ?? [value, value];
   if (list.length !== 2) throw failure('ErrInvalid', where, `${name} of ${list.length} numbers; it is one or two`);
   return list.map((n) => wholeNumber(where, name, n, least));
 }
 
 /** Padding: one number, one for above and below and one for the sides, or top, bottom, left and right. @param {string} where @param {unknown} value */
 function edges(where, value) {
-  const list = guard(where, () => Array.isArray(value) ? [...value] : [value, value]);
+  const list = listed(where, value) ?? [value, value];
   if (list.length !== 2 && list.length !== 4) throw failure('ErrInvalid', where, `pad of ${list.length} numbers; it is one, two or four`);
   const all = list.length === 4 ? list : [list[0], list[0], list[1], list[1]];
   return all.map((n) => wholeNumber(where, 'pad', n, 0));

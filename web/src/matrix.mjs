@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {MatrixMemory, setValue, usable} from './contract.mjs';
 import {dataOf} from './data.mjs';
+import {dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
-import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs';
-import * as nodes from './node.mjs';
+import {View, memoryOf, own, useMatrix} from './expr.mjs';
+import {checkRows, given} from './lists.mjs';
 import {Command} from './protocol.mjs';
-import {FROM, WRAP, originOf, read, signalOf} from './source.mjs';
+import {read, signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
 /** @typedef {import('./session.mjs').Session} Session */
 
-/** An empty matrix of the sort of another. @param {Session} session @param {Node} like @returns {Node} */
-function nothing(session, {memory}) {
-  const empty = /** @type {Memory} */ (memory).fresh(0, 0), leaf = empty.leaf();
-  session.newMatrix(leaf, empty);
-  return leaf;
-}
-
-/** Another matrix of the same device. @param {string} where @param {Session} session @param {unknown} x @returns {Node} */
-function otherMatrix(where, session, x) {
-  const other = inside(x, where);
-  if (!other || !(x instanceof Matrix)) throw failure('ErrInvalid', where, `${show(x)} is no matrix in memory`);
-  if (other.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
-  /** @type {Memory} */ (other.node.memory).use(where);
-  return other.node;
-}
-
 /** A matrix in memory. */
 export class Matrix extends View {
+  /** @type {MatrixMemory | null} */
+  #memory = null;
+
   /** @param {Session} session @param {Node} leaf */
   constructor(session, leaf) {
     super(session, leaf, true);
@@ -42,130 +31,15 @@ export class Matrix extends View {
   get capacity() { return memoryOf(this).room; }
   get closed() { return memoryOf(this).closed; }
 
-  /** What the matrix is, if it can be used. @param {string} where */
-  #own(where) {
-    const {session, node} = own(this, where);
-    const memory = /** @type {Memory} */ (node.memory);
-    memory.use(where);
-    return {session, leaf: node, memory};
-  }
-
-  // The memory contract: see package matrix.
+  get memory() { return this.#memory ??= new MatrixMemory(this); }
 
   /** @param {unknown} x */
   assign(x) {
-    const {leaf, memory} = this.#own('assign');
+    const {leaf, memory} = usable(this, 'assign');
     const empty = leaf.rows === 0 && leaf.cols === 0 && memory.mode === 'owned' && !memory.view;
-    return empty && typeof x !== 'number' ? this.#setValue('assign', x) : super.assign(x);
-  }
-
-  /** @param {unknown} x */
-  setValue(x) {
-    return this.#setValue('setValue', x);
-  }
-
-  /** @param {string} where @param {unknown} x */
-  #setValue(where, x) {
-    const {session, leaf, memory} = this.#own(where);
-    if (typeof x === 'number') throw failure('ErrInvalid', where, 'a number; to fill, use assign');
-    const node = valueFor(where, this, x);
-    if (node === leaf) return this;
-    if (node.rows === leaf.rows && node.cols === leaf.cols) {
-      session.assign(leaf, node);
-      return this;
-    }
-    const next = memory.copied(where, node.rows, node.cols).leaf();
-    session.setValue(next, leaf, node);
-    move(this, next);
+    if (!empty || typeof x === 'number') return super.assign(x);
+    setValue(this, 'assign', x);
     return this;
-  }
-
-  /** @param {number} rows @param {number} cols @param {unknown} data @param {unknown} [options] */
-  setValueFrom(rows, cols, data, options) {
-    return this.#setFrom('setValueFrom', rows, cols, data, read('setValueFrom', options, FROM));
-  }
-
-  /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
-  rebind(data, rows, cols, options) {
-    return this.#setFrom('rebind', rows, cols, data, {...read('rebind', options, WRAP), dontOwnBuffer: true});
-  }
-
-  /** @param {string} where @param {number} rows @param {number} cols @param {unknown} data @param {Record<string, any>} options */
-  #setFrom(where, rows, cols, data, options) {
-    const {session, leaf, memory} = this.#own(where);
-    const origin = originOf(session, where, data, rows, cols, options, memory.type, true);
-    let next = origin.memory;
-    if (origin.copied) {
-      next = memory.copied(where, rows, cols);
-      next.external = false;
-    }
-    const to = next.leaf();
-    session.setFrom(to, leaf, origin);
-    move(this, to);
-    return this;
-  }
-
-  /** @param {number} rows @param {number} cols */
-  resize(rows, cols) {
-    const where = 'resize', {session, leaf, memory} = this.#own(where);
-    nodes.checkDims(where, rows, cols);
-    if (rows === leaf.rows && cols === leaf.cols) return this;
-    const next = memory.resized(where, rows, cols).leaf();
-    session.size(Command.Resize, next, leaf);
-    move(this, next);
-    return this;
-  }
-
-  /** @param {number} rows @param {number} cols */
-  setShape(rows, cols) {
-    const where = 'setShape', {session, leaf, memory} = this.#own(where);
-    nodes.checkDims(where, rows, cols);
-    nodes.checkCount(where, leaf, rows, cols);
-    if (!memory.gapless) throw failure('ErrStride', where, 'the matrix has gaps');
-    const next = memory.sized(rows, cols).leaf();
-    session.size(Command.SetShape, next, leaf);
-    move(this, next);
-    return this;
-  }
-
-  /** @param {unknown} other */
-  take(other) {
-    const where = 'take', {session, memory} = this.#own(where);
-    const leaf = otherMatrix(where, session, other);
-    if (other === this) return this;
-    move(/** @type {Matrix} */ (other), nothing(session, leaf));
-    move(this, leaf);
-    memory.close();
-    return this;
-  }
-
-  move() {
-    const {session, leaf} = this.#own('move');
-    move(this, nothing(session, leaf));
-    return new Matrix(session, leaf);
-  }
-
-  /** @param {unknown} other */
-  swap(other) {
-    const where = 'swap', {session, leaf} = this.#own(where);
-    const theirs = otherMatrix(where, session, other);
-    move(/** @type {Matrix} */ (other), leaf);
-    move(this, theirs);
-    return this;
-  }
-
-  reset() {
-    const {session, leaf, memory} = this.#own('reset');
-    move(this, nothing(session, leaf));
-    memory.close();
-    return this;
-  }
-
-  alias() {
-    const {session, memory} = this.#own('alias');
-    const twin = memory.twin(), leaf = twin.leaf();
-    session.share(Command.Alias, leaf, twin, 'alias', memory);
-    return new Matrix(session, leaf);
   }
 
   clone() {
@@ -175,18 +49,21 @@ export class Matrix extends View {
   /** @returns {Promise<'none' | 'host' | 'device' | 'both'>} */
   get location() {
     return (async () => {
-      const {session, memory} = this.#own('location');
+      const {session, memory} = usable(this, 'location');
       return session.about(Command.Location, 'location', memory);
     })();
   }
 
-  /** @param {unknown} values */
-  set(values) {
-    const {session, node} = own(this, 'set');
+  /** @param {unknown} values @param {unknown} [options] */
+  set(values, options) {
+    const {session, node} = own(this, 'set'), {dtype} = read('set', options, ['dtype']);
     const memory = /** @type {Memory} */ (node.memory);
     if (memory.mode !== 'owned') throw failure('ErrUnsupported', 'set', 'the memory is not owned: write to it yourself and call touch()');
     memory.use('set');
-    const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, values));
+    if (dtypeOf('set', dtype, memory.type) !== memory.type) throw failure('ErrInvalid', 'set', `dtype ${dtype} of a matrix of ${memory.type.name}; a matrix of another type is made with astype`);
+    const list = given('set', values);
+    if (list.shape) checkRows('set', list.shape, memory.rows, memory.cols, memory.type);
+    const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, list.values, dtype));
     if (bytes.length > 0) session.setData(memory, bytes, copy);
     return this;
   }

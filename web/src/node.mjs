@@ -191,9 +191,6 @@ export function transpose(a) {
   return node;
 }
 
-/** The index after another, for slice; what is no number stays what it is. @param {number} i */
-export const after = (i) => typeof i === 'number' ? i + 1 : i;
-
 /** Rows i to k-1 and columns j to l-1. @param {string} where @param {Node} a @param {number} i @param {number} k @param {number} j @param {number} l */
 export function slice(where, a, i, k, j, l) {
   const inside = (/** @type {unknown} */ from, /** @type {unknown} */ to, /** @type {number} */ length) =>

@@ -18,16 +18,17 @@ import {Op, Reduction, Shaping} from './protocol.mjs';
  *   power: (a: unknown, where: string, op: number, b: unknown) => X,
  *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => X,
  *   product: (a: unknown, where: string, b: unknown) => X,
- *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => X,
- *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => X,
- *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
- *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => X,
- *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => X,
- *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => X,
+ *   reduce: (a: unknown, where: string, what: number, options?: number | null | {axis?: unknown}) => X,
+ *   spread: (a: unknown, where: string, what: number, options?: number | null | {axis?: unknown, ddof?: unknown}) => X,
+ *   normalise: (a: unknown, where: string, op: number, options?: number | null | {axis?: unknown}) => X,
+ *   order: (a: unknown, where: string, op: number, options?: number | null | {axis?: unknown}) => X,
+ *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: number | null | {axis?: unknown}) => X,
+ *   norm: (a: unknown, where: string, what: number, p: unknown, options?: number | null | {axis?: unknown}) => X,
  * }} make
  */
 export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
+  negative() { return unary(this, 'negative', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
   square() { return unary(this, 'square', Op.Square); }
@@ -43,14 +44,20 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cos() { return unary(this, 'cos', Op.Cos); }
   tan() { return unary(this, 'tan', Op.Tan); }
   asin() { return unary(this, 'asin', Op.Asin); }
+  arcsin() { return unary(this, 'arcsin', Op.Asin); }
   acos() { return unary(this, 'acos', Op.Acos); }
+  arccos() { return unary(this, 'arccos', Op.Acos); }
   atan() { return unary(this, 'atan', Op.Atan); }
+  arctan() { return unary(this, 'arctan', Op.Atan); }
   sinh() { return unary(this, 'sinh', Op.Sinh); }
   cosh() { return unary(this, 'cosh', Op.Cosh); }
   tanh() { return unary(this, 'tanh', Op.Tanh); }
   asinh() { return unary(this, 'asinh', Op.Asinh); }
+  arcsinh() { return unary(this, 'arcsinh', Op.Asinh); }
   acosh() { return unary(this, 'acosh', Op.Acosh); }
+  arccosh() { return unary(this, 'arccosh', Op.Acosh); }
   atanh() { return unary(this, 'atanh', Op.Atanh); }
+  arctanh() { return unary(this, 'arctanh', Op.Atanh); }
   exp2() { return unary(this, 'exp2', Op.Exp2); }
   exp10() { return unary(this, 'exp10', Op.Exp10); }
   expm1() { return unary(this, 'expm1', Op.Expm1); }
@@ -76,31 +83,48 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   recipOrZero() { return unary(this, 'recipOrZero', Op.RecipOrZero); }
   logicalNot() { return unary(this, 'logicalNot', Op.Not); }
   isNaN() { return unary(this, 'isNaN', Op.IsNaN); }
+  isnan() { return unary(this, 'isnan', Op.IsNaN); }
   isInf() { return unary(this, 'isInf', Op.IsInf); }
+  isinf() { return unary(this, 'isinf', Op.IsInf); }
   isFinite() { return unary(this, 'isFinite', Op.IsFinite); }
+  isfinite() { return unary(this, 'isfinite', Op.IsFinite); }
   bitwiseNot() { return unary(this, 'bitwiseNot', Op.BitNot); }
   /** @param {unknown} b */
   add(b) { return binary(this, 'add', Op.Add, b); }
   /** @param {unknown} b */
   sub(b) { return binary(this, 'sub', Op.Sub, b); }
   /** @param {unknown} b */
+  subtract(b) { return binary(this, 'subtract', Op.Sub, b); }
+  /** @param {unknown} b */
   mul(b) { return binary(this, 'mul', Op.Mul, b); }
+  /** @param {unknown} b */
+  multiply(b) { return binary(this, 'multiply', Op.Mul, b); }
   /** @param {unknown} b */
   div(b) { return binary(this, 'div', Op.Div, b); }
   /** @param {unknown} b */
+  divide(b) { return binary(this, 'divide', Op.Div, b); }
+  /** @param {unknown} b */
   pow(b) { return power(this, 'pow', Op.Pow, b); }
+  /** @param {unknown} b */
+  power(b) { return power(this, 'power', Op.Pow, b); }
   /** @param {unknown} b */
   hypot(b) { return binary(this, 'hypot', Op.Hypot, b); }
   /** @param {unknown} b */
   atan2(b) { return binary(this, 'atan2', Op.Atan2, b); }
   /** @param {unknown} b */
+  arctan2(b) { return binary(this, 'arctan2', Op.Atan2, b); }
+  /** @param {unknown} b */
   logAddExp(b) { return binary(this, 'logAddExp', Op.LogAddExp, b); }
+  /** @param {unknown} b */
+  logaddexp(b) { return binary(this, 'logaddexp', Op.LogAddExp, b); }
   /** @param {unknown} b */
   fmod(b) { return binary(this, 'fmod', Op.Mod, b); }
   /** @param {unknown} b */
   mod(b) { return binary(this, 'mod', Op.FloorMod, b); }
   /** @param {unknown} b */
   floorDiv(b) { return binary(this, 'floorDiv', Op.FloorDiv, b); }
+  /** @param {unknown} b */
+  floorDivide(b) { return binary(this, 'floorDivide', Op.FloorDiv, b); }
   /** @param {unknown} b */
   clippedDiv(b) { return binary(this, 'clippedDiv', Op.ClippedDiv, b); }
   /** @param {unknown} b */
@@ -181,61 +205,73 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   logicalXor(b) { return binary(this, 'logicalXor', Op.Xor, b); }
   /** @param {unknown} low @param {unknown} high */
   clamp(low, high) { return limits(this, 'clamp', Op.Clamp, low, high); }
+  /** @param {unknown} low @param {unknown} high */
+  clip(low, high) { return limits(this, 'clip', Op.Clamp, low, high); }
   /** @param {unknown} b */
   matmul(b) { return product(this, 'matmul', b); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   sum(options) { return reduce(this, 'sum', Reduction.Sum, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   max(options) { return reduce(this, 'max', Reduction.Max, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   min(options) { return reduce(this, 'min', Reduction.Min, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   prod(options) { return reduce(this, 'prod', Reduction.Prod, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   mean(options) { return reduce(this, 'mean', Reduction.Mean, options); }
-  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
   var(options) { return spread(this, 'var', Reduction.Var, options); }
-  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
   std(options) { return spread(this, 'std', Reduction.Std, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   norm1(options) { return reduce(this, 'norm1', Reduction.Norm1, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   norm2(options) { return reduce(this, 'norm2', Reduction.Norm2, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   normInf(options) { return reduce(this, 'normInf', Reduction.NormInf, options); }
-  /** @param {unknown} p @param {{axis?: unknown}} [options] */
+  /** @param {unknown} p @param {number | null | {axis?: unknown}} [options] */
   normP(p, options) { return norm(this, 'normP', Reduction.NormP, p, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   logSumExp(options) { return reduce(this, 'logSumExp', Reduction.LogSumExp, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   countNonzero(options) { return reduce(this, 'countNonzero', Reduction.CountNonzero, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   any(options) { return reduce(this, 'any', Reduction.AnyNonzero, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   all(options) { return reduce(this, 'all', Reduction.AllNonzero, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   argMax(options) { return reduce(this, 'argMax', Reduction.ArgMax, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
+  argmax(options) { return reduce(this, 'argmax', Reduction.ArgMax, options); }
+  /** @param {number | null | {axis?: unknown}} [options] */
   argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
+  argmin(options) { return reduce(this, 'argmin', Reduction.ArgMin, options); }
+  /** @param {number | null | {axis?: unknown}} [options] */
   trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   sort(options) { return order(this, 'sort', Op.Sort, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   argSort(options) { return order(this, 'argSort', Op.ArgSort, options); }
-  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
+  argsort(options) { return order(this, 'argsort', Op.ArgSort, options); }
+  /** @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
   topK(k, options) { return topmost(this, 'topK', Op.TopK, k, options); }
-  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  /** @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
   argTopK(k, options) { return topmost(this, 'argTopK', Op.ArgTopK, k, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
+  cumsum(options) { return order(this, 'cumsum', Op.CumSum, options); }
+  /** @param {number | null | {axis?: unknown}} [options] */
   cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
+  cumprod(options) { return order(this, 'cumprod', Op.CumProd, options); }
+  /** @param {number | null | {axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
-  /** @param {{axis?: unknown}} [options] */
+  /** @param {number | null | {axis?: unknown}} [options] */
   hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
 };
 
@@ -263,7 +299,9 @@ export const shapings = (Base, shaped) => class extends Base {
   /** @param {unknown} rows @param {unknown} cols */
   tile(rows, cols) { return shaped(this, 'tile', Shaping.Tile, [], [rows, cols], (a, rows, cols) => [a.rows * rows, a.cols * cols]); }
   flipRows() { return shaped(this, 'flipRows', Shaping.FlipRows, [], [], (a) => [a.rows, a.cols]); }
+  flipud() { return shaped(this, 'flipud', Shaping.FlipRows, [], [], (a) => [a.rows, a.cols]); }
   flipCols() { return shaped(this, 'flipCols', Shaping.FlipCols, [], [], (a) => [a.rows, a.cols]); }
+  fliplr() { return shaped(this, 'fliplr', Shaping.FlipCols, [], [], (a) => [a.rows, a.cols]); }
   /** @param {unknown} rows @param {unknown} cols */
   roll(rows, cols) { return shaped(this, 'roll', Shaping.Roll, [], [rows, cols], (a, _rows, _cols) => [a.rows, a.cols]); }
   /** @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
@@ -303,8 +341,10 @@ export const shapings = (Base, shaped) => class extends Base {
   /** @param {unknown} b */
   lstsq(b) { return shaped(this, 'lstsq', Shaping.LeastSquares, [b], [], (a, b) => [a.cols, b.cols]); }
   eigenvalues() { return shaped(this, 'eigenvalues', Shaping.Eigenvalues, [], [], (a) => [1, a.cols]); }
+  eigvalsh() { return shaped(this, 'eigvalsh', Shaping.Eigenvalues, [], [], (a) => [1, a.cols]); }
   eigenvectors() { return shaped(this, 'eigenvectors', Shaping.Eigenvectors, [], [], (a) => [a.rows, a.cols]); }
   singularValues() { return shaped(this, 'singularValues', Shaping.SingularValues, [], [], (a) => [1, Math.min(a.rows, a.cols)]); }
+  svdvals() { return shaped(this, 'svdvals', Shaping.SingularValues, [], [], (a) => [1, Math.min(a.rows, a.cols)]); }
   leftVectors() { return shaped(this, 'leftVectors', Shaping.LeftVectors, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
   rightVectors() { return shaped(this, 'rightVectors', Shaping.RightVectors, [], [], (a) => [a.cols, Math.min(a.rows, a.cols)]); }
   /** @param {unknown} tolerance */
@@ -382,6 +422,8 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   neg(a) { return of(this, 'neg', a).neg(); }
   /** @param {unknown} a */
+  negative(a) { return of(this, 'negative', a).negative(); }
+  /** @param {unknown} a */
   abs(a) { return of(this, 'abs', a).abs(); }
   /** @param {unknown} a */
   sign(a) { return of(this, 'sign', a).sign(); }
@@ -412,9 +454,15 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   asin(a) { return of(this, 'asin', a).asin(); }
   /** @param {unknown} a */
+  arcsin(a) { return of(this, 'arcsin', a).arcsin(); }
+  /** @param {unknown} a */
   acos(a) { return of(this, 'acos', a).acos(); }
   /** @param {unknown} a */
+  arccos(a) { return of(this, 'arccos', a).arccos(); }
+  /** @param {unknown} a */
   atan(a) { return of(this, 'atan', a).atan(); }
+  /** @param {unknown} a */
+  arctan(a) { return of(this, 'arctan', a).arctan(); }
   /** @param {unknown} a */
   sinh(a) { return of(this, 'sinh', a).sinh(); }
   /** @param {unknown} a */
@@ -424,9 +472,15 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   asinh(a) { return of(this, 'asinh', a).asinh(); }
   /** @param {unknown} a */
+  arcsinh(a) { return of(this, 'arcsinh', a).arcsinh(); }
+  /** @param {unknown} a */
   acosh(a) { return of(this, 'acosh', a).acosh(); }
   /** @param {unknown} a */
+  arccosh(a) { return of(this, 'arccosh', a).arccosh(); }
+  /** @param {unknown} a */
   atanh(a) { return of(this, 'atanh', a).atanh(); }
+  /** @param {unknown} a */
+  arctanh(a) { return of(this, 'arctanh', a).arctanh(); }
   /** @param {unknown} a */
   exp2(a) { return of(this, 'exp2', a).exp2(); }
   /** @param {unknown} a */
@@ -478,9 +532,15 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   isNaN(a) { return of(this, 'isNaN', a).isNaN(); }
   /** @param {unknown} a */
+  isnan(a) { return of(this, 'isnan', a).isnan(); }
+  /** @param {unknown} a */
   isInf(a) { return of(this, 'isInf', a).isInf(); }
   /** @param {unknown} a */
+  isinf(a) { return of(this, 'isinf', a).isinf(); }
+  /** @param {unknown} a */
   isFinite(a) { return of(this, 'isFinite', a).isFinite(); }
+  /** @param {unknown} a */
+  isfinite(a) { return of(this, 'isfinite', a).isfinite(); }
   /** @param {unknown} a */
   bitwiseNot(a) { return of(this, 'bitwiseNot', a).bitwiseNot(); }
   /** @param {unknown} a @param {unknown} b */
@@ -488,23 +548,37 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a @param {unknown} b */
   sub(a, b) { return binary(this, 'sub', Op.Sub, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  subtract(a, b) { return binary(this, 'subtract', Op.Sub, a, b); }
+  /** @param {unknown} a @param {unknown} b */
   mul(a, b) { return binary(this, 'mul', Op.Mul, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  multiply(a, b) { return binary(this, 'multiply', Op.Mul, a, b); }
   /** @param {unknown} a @param {unknown} b */
   div(a, b) { return binary(this, 'div', Op.Div, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  divide(a, b) { return binary(this, 'divide', Op.Div, a, b); }
+  /** @param {unknown} a @param {unknown} b */
   pow(a, b) { return power(this, 'pow', Op.Pow, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  power(a, b) { return power(this, 'power', Op.Pow, a, b); }
   /** @param {unknown} a @param {unknown} b */
   hypot(a, b) { return binary(this, 'hypot', Op.Hypot, a, b); }
   /** @param {unknown} a @param {unknown} b */
   atan2(a, b) { return binary(this, 'atan2', Op.Atan2, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  arctan2(a, b) { return binary(this, 'arctan2', Op.Atan2, a, b); }
+  /** @param {unknown} a @param {unknown} b */
   logAddExp(a, b) { return binary(this, 'logAddExp', Op.LogAddExp, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  logaddexp(a, b) { return binary(this, 'logaddexp', Op.LogAddExp, a, b); }
   /** @param {unknown} a @param {unknown} b */
   fmod(a, b) { return binary(this, 'fmod', Op.Mod, a, b); }
   /** @param {unknown} a @param {unknown} b */
   mod(a, b) { return binary(this, 'mod', Op.FloorMod, a, b); }
   /** @param {unknown} a @param {unknown} b */
   floorDiv(a, b) { return binary(this, 'floorDiv', Op.FloorDiv, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  floorDivide(a, b) { return binary(this, 'floorDivide', Op.FloorDiv, a, b); }
   /** @param {unknown} a @param {unknown} b */
   clippedDiv(a, b) { return binary(this, 'clippedDiv', Op.ClippedDiv, a, b); }
   /** @param {unknown} a @param {unknown} b */
@@ -599,56 +673,68 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   copyIfEqual(a, b, c) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, a, b, c); }
   /** @param {unknown} a @param {unknown} low @param {unknown} high */
   clamp(a, low, high) { return of(this, 'clamp', a).clamp(low, high); }
+  /** @param {unknown} a @param {unknown} low @param {unknown} high */
+  clip(a, low, high) { return of(this, 'clip', a).clip(low, high); }
   /** @param {unknown} a @param {unknown} b */
   matmul(a, b) { return of(this, 'matmul', a).matmul(b); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   sum(a, options) { return of(this, 'sum', a).sum(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   max(a, options) { return of(this, 'max', a).max(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   min(a, options) { return of(this, 'min', a).min(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   prod(a, options) { return of(this, 'prod', a).prod(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   mean(a, options) { return of(this, 'mean', a).mean(options); }
-  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
   var(a, options) { return of(this, 'var', a).var(options); }
-  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
   std(a, options) { return of(this, 'std', a).std(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   norm1(a, options) { return of(this, 'norm1', a).norm1(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   norm2(a, options) { return of(this, 'norm2', a).norm2(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   normInf(a, options) { return of(this, 'normInf', a).normInf(options); }
-  /** @param {unknown} a @param {unknown} p @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {unknown} p @param {number | null | {axis?: unknown}} [options] */
   normP(a, p, options) { return of(this, 'normP', a).normP(p, options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   logSumExp(a, options) { return of(this, 'logSumExp', a).logSumExp(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   countNonzero(a, options) { return of(this, 'countNonzero', a).countNonzero(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   any(a, options) { return of(this, 'any', a).any(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   all(a, options) { return of(this, 'all', a).all(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   argMax(a, options) { return of(this, 'argMax', a).argMax(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
+  argmax(a, options) { return of(this, 'argmax', a).argmax(options); }
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
+  argmin(a, options) { return of(this, 'argmin', a).argmin(options); }
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   trace(a, options) { return of(this, 'trace', a).trace(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   sort(a, options) { return of(this, 'sort', a).sort(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   argSort(a, options) { return of(this, 'argSort', a).argSort(options); }
-  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
+  argsort(a, options) { return of(this, 'argsort', a).argsort(options); }
+  /** @param {unknown} a @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
   topK(a, k, options) { return of(this, 'topK', a).topK(k, options); }
-  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
   argTopK(a, k, options) { return of(this, 'argTopK', a).argTopK(k, options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
+  cumsum(a, options) { return of(this, 'cumsum', a).cumsum(options); }
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
+  cumprod(a, options) { return of(this, 'cumprod', a).cumprod(options); }
   /** @param {unknown} start @param {unknown} stop @param {unknown} step @param {unknown} options */
   arange(start, stop, step, options) { return made(this, 'arange', Shaping.Arange, [], [start, stop, step], options, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))]); }
   /** @param {unknown} start @param {unknown} stop @param {unknown} count @param {unknown} options */
@@ -678,7 +764,11 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   flipRows(a) { return matrix(this, 'flipRows', a).flipRows(); }
   /** @param {unknown} a */
+  flipud(a) { return matrix(this, 'flipud', a).flipud(); }
+  /** @param {unknown} a */
   flipCols(a) { return matrix(this, 'flipCols', a).flipCols(); }
+  /** @param {unknown} a */
+  fliplr(a) { return matrix(this, 'fliplr', a).fliplr(); }
   /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
   roll(a, rows, cols) { return matrix(this, 'roll', a).roll(rows, cols); }
   /** @param {unknown} a @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
@@ -730,9 +820,13 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   /** @param {unknown} a */
   eigenvalues(a) { return matrix(this, 'eigenvalues', a).eigenvalues(); }
   /** @param {unknown} a */
+  eigvalsh(a) { return matrix(this, 'eigvalsh', a).eigvalsh(); }
+  /** @param {unknown} a */
   eigenvectors(a) { return matrix(this, 'eigenvectors', a).eigenvectors(); }
   /** @param {unknown} a */
   singularValues(a) { return matrix(this, 'singularValues', a).singularValues(); }
+  /** @param {unknown} a */
+  svdvals(a) { return matrix(this, 'svdvals', a).svdvals(); }
   /** @param {unknown} a */
   leftVectors(a) { return matrix(this, 'leftVectors', a).leftVectors(); }
   /** @param {unknown} a */
@@ -821,10 +915,10 @@ export const functions = ({of, matrix, binary, power, ternary, made}) => class {
   conj(a) { return matrix(this, 'conj', a).conj(); }
   /** @param {unknown} a */
   conjTranspose(a) { return matrix(this, 'conjTranspose', a).conjTranspose(); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   logSoftmax(a, options) { return of(this, 'logSoftmax', a).logSoftmax(options); }
-  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
   hardmax(a, options) { return of(this, 'hardmax', a).hardmax(options); }
 };

@@ -195,7 +195,7 @@ function saved(where, session, name, value, copies) {
     if (held.session !== session) throw failure('ErrForeign', where, 'a parameter of another device');
     return {name, type, shape, words: [held.use(where), 0, nbytes]};
   }
-  return value instanceof Expr ? savedMatrix(where, session, name, value, copies) : savedData(where, name, value);
+  return inside(value, where) ? savedMatrix(where, session, name, /** @type {Expr} */ (value), copies) : savedData(where, name, value);
 }
 
 /** @param {string} where @param {Session} session @param {string} name @param {Expr} x @param {Matrix[]} copies @returns {Saved} */
@@ -244,7 +244,7 @@ function savedEntries(where, session, entries, copies) {
 /** @param {Session} session @param {unknown} entries @param {unknown} options */
 export async function saveParams(session, entries, options) {
   const where = 'saveParams', o = read(where, options, ['to', 'type', 'lastWins', 'signal']), {to, type = to ? 'to' : 'blob', signal} = o;
-  if (to !== undefined && (typeof to?.getWriter !== 'function' || type !== 'to')) throw failure('ErrInvalid', where, `to ${show(to)} is no WritableStream, or there is a type`);
+  if (to !== undefined && (typeof guard(where, () => to?.getWriter) !== 'function' || type !== 'to')) throw failure('ErrInvalid', where, `to ${show(to)} is no WritableStream, or there is a type`);
   if (!to && type !== 'blob' && type !== 'stream') throw failure('ErrInvalid', where, `type ${show(type)}; it is "blob" or "stream"`);
   const flags = flagsOf(where, o);
   session.check();

@@ -2,8 +2,9 @@
 
 import {isBuffer, window} from './data.mjs';
 import {dtypeOf, dtypeOfClass, holds, typedArrayClass} from './dtype.mjs';
-import {failure, guard, show, tagOf} from './errors.mjs';
+import {failure, guard, isArray, show, tagOf} from './errors.mjs';
 import {Memory} from './memory.mjs';
+import {instead} from './nearest.mjs';
 import {MAX_ELEMENTS, checkDims} from './node.mjs';
 import {Form, Source} from './protocol.mjs';
 
@@ -20,11 +21,20 @@ export function read(where, options, names) {
   if (options === undefined) return {};
   if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
   return guard(where, () => {
-    if (Array.isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
+    if (isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
     const unknown = Object.keys(options).find((name) => !names.includes(name));
-    if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; there are ${names.join(', ') || 'none'}`);
+    if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; ${instead(unknown, names)}`);
     return Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]]));
   });
+}
+
+/**
+ * The options of what runs along an axis. That may be given alone, as in NumPy: sum(0) is sum({axis: 0}).
+ * @param {string} where @param {unknown} options @param {readonly string[]} names
+ */
+export function readAxis(where, options, names) {
+  const alone = typeof options === 'number' || options === null || isArray(options);
+  return read(where, alone ? {axis: options} : options, names);
 }
 
 /** The options that place a matrix in memory. */
@@ -155,9 +165,9 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!wrapped && !onDevice && handle) throw failure('ErrInvalid', where, 'a GPUBuffer without setValueOnDevice or dontOwnBuffer');
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   const is = dtypeOf(where, o.dtype, said ?? type);
-  if (said && !holds(own, is)) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; wrap its buffer for that`);
-  if (own && !said && o.dtype === undefined) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; dtype says which its bytes are`);
-  if (strict && is !== type) throw failure('ErrInvalid', where, `${is.name} to ${type.name}`);
+  if (said && !holds(own, is)) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; leave dtype out and convert with astype("${is.name}"), or give its buffer for its bits`);
+  if (own && !said && o.dtype === undefined) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; gpu.matrix(rows, cols, data, {dtype: "float32"}) converts its numbers, as astype does those of matrices`);
+  if (strict && is !== type) throw failure('ErrInvalid', where, `${is.name} to ${type.name}; convert with astype, or name the dtype that bytes are`);
 
   const release = handle && o.release === 'destroy' ? () => /** @type {GPUBuffer} */ (data).destroy() : o.release;
   const from = place(session, where, is, rows, cols, rowMajorInput && !wrapped ? {...o, order: undefined} : o, 'external');

@@ -2,7 +2,7 @@
 
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
-import {allocate, failure, guard, needs, shapeError, show} from './errors.mjs';
+import {allocate, failure, guard, isArray, needs, shapeError, show} from './errors.mjs';
 import {Expr, inside, useSparse} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
@@ -109,7 +109,7 @@ function numbers(where, name, values, wrapped) {
   const own = typedArrayClass(values);
   if (own === 'Int32Array') return values;
   if (own === 'Uint32Array') return new Int32Array(values.buffer, values.byteOffset, values.length); // what is too large is negative
-  if (wrapped || own !== undefined || !Array.isArray(values)) {
+  if (wrapped || own !== undefined || !isArray(values)) {
     throw failure('ErrInvalid', where, `${name} ${show(values)}; they are an Int32Array or a Uint32Array`);
   }
   return guard(where, () => {
@@ -146,7 +146,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
   const count = indices.length * (format === BLOCKS ? rows : 1);
   if (count > MAX) throw failure('ErrLimit', where, `${count} values`);
   exactly(where, offsets.length, format === BLOCKS ? 0 : majors + 1, 'offsets');
-  const values = guard(where, () => wrapped ? bytesOf(o.values) : dataOf(where, type, count, o.values).bytes);
+  const values = guard(where, () => wrapped ? bytesOf(o.values) : dataOf(where, type, count, o.values, o.dtype).bytes);
   exactly(where, values.length / type.size, count, 'values');
   if (values.length > session.limit) throw failure('ErrLimit', where, `${values.length} bytes, the largest buffer has ${session.limit}`);
   checkStructure(where, format, majors, minors, indices, offsets);

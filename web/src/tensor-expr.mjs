@@ -7,7 +7,8 @@ import {funcRef} from './func.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
-import {flag, read} from './source.mjs';
+import {indexBounds} from './ranges.mjs';
+import {flag, read, readAxis} from './source.mjs';
 import * as parts from './tensor-node.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -71,7 +72,7 @@ function along(a, where, axis, f) {
 
 /** @param {string} where @param {unknown} options */
 function axisOf(where, options) {
-  const {axis = -1} = read(where, options, ['axis']);
+  const {axis = -1} = readAxis(where, options, ['axis']);
   return axis;
 }
 
@@ -104,12 +105,12 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @param {number} [number] @returns {Tensor} */
   reduce(a, where, what, options, number = 0) {
-    return reduced(a, where, what, read(where, options, what === Reduction.Trace ? [] : ['axis', 'keepDims']), number);
+    return reduced(a, where, what, readAxis(where, options, what === Reduction.Trace ? [] : ['axis', 'keepDims']), number);
   },
 
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Tensor} */
   spread(a, where, what, options) {
-    const o = read(where, options, ['axis', 'keepDims', 'ddof']);
+    const o = readAxis(where, options, ['axis', 'keepDims', 'ddof']);
     return reduced(a, where, what, o, nodes.numberOf(where, o.ddof ?? 0));
   },
 
@@ -118,7 +119,7 @@ const make = {
 
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Tensor} */
   normalise(a, where, op, options) {
-    const {axis = -1} = read(where, options, ['axis']);
+    const axis = axisOf(where, options);
     if (axis === null) return mapped(a, where, (x) => nodes.normalise(where, op, x, null));
     return along(a, where, axis, (x, axis) => nodes.normalise(where, op, x, axis));
   },
@@ -238,6 +239,15 @@ export class Tensor extends methods(make) {
     const {session, node, shape} = own(this, 'value');
     if (node.rows * node.cols !== 1) throw failure('ErrShape', 'value', `${parts.text(shape)} is not one element`);
     return new Expr(session, node).value(options);
+  }
+
+  /** The only element, or that of the indices. @param {...unknown} at @returns {Promise<number>} */
+  async item(...at) {
+    if (at.length === 0) return this.value();
+    const where = 'item', part = own(this, where);
+    if (at.length !== part.shape.length) throw failure('ErrInvalid', where, `${at.length} indices of ${part.shape.length} dimensions`);
+    at.forEach((i, axis) => indexBounds(where, i, part.shape[axis]));
+    return made(part.session, parts.slice(where, part, at)).value();
   }
 
   close() {

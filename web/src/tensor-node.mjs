@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {failure, guard, show} from './errors.mjs';
+import {failure, listed, show} from './errors.mjs';
 import * as nodes from './node.mjs';
 import {Op, Reduction, Shaping} from './protocol.mjs';
+import {boundsOf} from './ranges.mjs';
 
 // Arrays of any number of dimensions as nodes of matrices: see package tensor and wasm/internal/bridge/tensor.go.
 
@@ -30,7 +31,7 @@ const mismatch = (where, a, b) => failure('ErrShape', where, `${text(a)} with ${
 const equal = (a, b) => a.length === b.length && a.every((d, i) => d === b[i]);
 
 /** Numbers that the user gives one by one or in an array. @param {string} where @param {readonly unknown[]} list @returns {any[]} */
-export const listOf = (where, list) => guard(where, () => [...(list.length === 1 && Array.isArray(list[0]) ? list[0] : list)]);
+export const listOf = (where, list) => list.length === 1 && listed(where, list[0]) || [...list];
 
 /** @param {string} where @param {readonly unknown[]} list the sizes of dimensions @returns {number[]} */
 export function shapeOf(where, list) {
@@ -117,23 +118,6 @@ export function permute(where, a, list) {
   const order = axesOf(where, axes, ndim);
   if (order.length !== ndim) throw failure('ErrInvalid', where, `${order.length} of ${ndim} dimensions`);
   return permuted(a, order);
-}
-
-/** The place of an element, which may be counted from the end. @param {string} where @param {unknown} i @param {number} length */
-function indexOf(where, i, length) {
-  if (!Number.isInteger(i)) throw failure('ErrInvalid', where, `${show(i)} is no index`);
-  return /** @type {number} */ (i) < 0 ? /** @type {number} */ (i) + length : /** @type {number} */ (i);
-}
-
-/** The beginning and the end of a range of the user's. @param {string} where @param {unknown} range @param {number} length @returns {[number, number]} */
-function boundsOf(where, range, length) {
-  if (range === undefined || range === null) return [0, length];
-  if (typeof range !== 'number' && !Array.isArray(range)) throw failure('ErrInvalid', where, `${show(range)}; a range is [from, to] or a number`);
-  if (Array.isArray(range) && range.length > 2) throw failure('ErrInvalid', where, `a range of ${range.length} numbers; it is [from, to]`);
-  const [first, end] = typeof range === 'number' ? [range, undefined] : guard(where, () => [range[0], range[1]]);
-  const from = indexOf(where, first ?? 0, length), to = typeof range === 'number' ? from + 1 : indexOf(where, end ?? length, length);
-  if (from < 0 || to < from || to > length) throw failure('ErrIndex', where, `${from}:${to} of ${length}`);
-  return [from, to];
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {FLOAT16, typedArrayClass} from './dtype.mjs';
-import {failure, show} from './errors.mjs';
+import {failure, listed, show} from './errors.mjs';
 
 // What a file of tensors says of each: name, element type, shape. See wasm/internal/bridge/params.go and package buffer/dtype.
 
@@ -146,8 +146,9 @@ const MAX_DIMS = 32;
 
 /** A shape of the user's. @param {string} where @param {any} shape @returns {bigint[]} */
 export function shapeOf(where, shape) {
-  if (!Array.isArray(shape) || shape.length > MAX_DIMS) throw failure('ErrInvalid', where, `shape ${show(shape)}; it is an array of up to ${MAX_DIMS} dimensions`);
-  return Array.from(shape, (d) => {
+  const list = listed(where, shape);
+  if (!list || list.length > MAX_DIMS) throw failure('ErrInvalid', where, `shape ${show(shape)}; it is an array of up to ${MAX_DIMS} dimensions`);
+  return list.map((d) => {
     if (!Number.isSafeInteger(d)) throw failure('ErrInvalid', where, `${show(d)} is no dimension`);
     if (d < 0) throw failure('ErrSize', where, `negative dimension ${d}`);
     return BigInt(d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {DTYPES, FLOAT32, scalarBits} from './dtype.mjs';
-import {failure, show} from './errors.mjs';
-import {inside} from './expr.mjs';
+import {failure, guard, show} from './errors.mjs';
+import {inside, isMatrix} from './expr.mjs';
 import {Layer, checkAlike, checkDevice, checkShape, checkSize, input, layer, vector, wholeNumber} from './layers.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
@@ -24,7 +24,7 @@ const bits = (where, n) => scalarBits(where, FLOAT32, n);
 /** A matrix of float32 that is written to. @param {string} where @param {string} name @param {Session} session @param {unknown} x @returns {{node: Node, memory: Memory}} */
 function target(where, name, session, x) {
   const part = inside(x, where);
-  if (!part || !(x instanceof Matrix)) throw failure('ErrInvalid', where, `${name} ${show(x)} is no matrix in memory`);
+  if (!part || !isMatrix(x)) throw failure('ErrInvalid', where, `${name} ${show(x)} is no matrix in memory`);
   checkDevice(where, session, [{...part, shape: null}]);
   if (part.node.type !== FLOAT32) throw failure('ErrInvalid', where, `${name} of ${part.node.type.name} where float32 is needed`);
   return {node: part.node, memory: /** @type {Memory} */ (part.node.memory)};
@@ -196,7 +196,8 @@ export class BatchNorm {
 
   /** @param {unknown} d @param {unknown} x @param {unknown} scale @param {any} statistics */
   backward(d, x, scale, statistics) {
-    const where = 'backward', {mean, invStd} = read(where, statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics, ['mean', 'invStd']);
+    const where = 'backward', given = guard(where, () => statistics instanceof BatchStatistics ? {mean: statistics.mean, invStd: statistics.invStd} : statistics);
+    const {mean, invStd} = read(where, given, ['mean', 'invStd']);
     const g = input(where, 'd', d), a = input(where, 'x', x), names = {scale, mean, invStd}, {rows, cols} = a.node;
     const {channels, count, list} = this.#features(where, a, Object.entries(names).map(([name, value]) => [name, input(where, name, value)]));
     checkAlike(where, 'd', g, a);

@@ -26,19 +26,27 @@ test('data of a matrix', () => {
   const own = new Float32Array([1, 2, 3]);
   const same = dataOf('matrix', FLOAT32, 3, own);
   assert.ok(!same.copy && same.bytes.buffer === own.buffer);
-  assert.ok(dataOf('matrix', FLOAT32, 3, new Float64Array(own)).copy);
-  assert.deepEqual([...new Int32Array(dataOf('matrix', DTYPES[1], 2, [1.9, -1]).bytes.buffer)], [1, -1]);
+  assert.ok(dataOf('matrix', FLOAT32, 3, new Float64Array(own), 'float32').copy);
+  assert.deepEqual([...new Int32Array(dataOf('matrix', DTYPES[1], 2, [2 ** 31 - 1, -(2 ** 31)]).bytes.buffer)], [2 ** 31 - 1, -(2 ** 31)]);
   assert.equal(dataOf('matrix', FLOAT16, 3, [1, 2, 3]).bytes.length, 8, 'whole words');
   const [, , , , INT8, UINT8, , UINT16, BOOL] = DTYPES;
-  assert.deepEqual([...dataOf('matrix', INT8, 5, [1, -1, 127, 128, 2.9]).bytes], [1, 255, 127, 128, 2, 0, 0, 0]);
-  assert.deepEqual([...dataOf('matrix', BOOL, 4, [0, 0.5, NaN, -3]).bytes], [0, 1, 0, 1]);
+  assert.deepEqual([...dataOf('matrix', INT8, 5, [1, -1, 127, -128, true]).bytes], [1, 255, 127, 128, 1, 0, 0, 0]);
+  assert.deepEqual([...dataOf('matrix', BOOL, 4, [0, 0.5, NaN, -3]).bytes], [0, 1, 1, 1]);
   const bits = new Uint16Array([1, 2]);
   for (const [values, type, taken] of /** @type {[any, any, boolean][]} */ ([
     [bits, UINT16, true], [bits, FLOAT16, true], [bits, FLOAT32, false], [new Uint8ClampedArray(4), UINT8, true], [new Uint8Array(4), BOOL, true], [new Int8Array(4), BOOL, false],
-  ])) assert.equal(dataOf('matrix', type, values.length, values).copy, !taken);
+  ])) assert.equal(dataOf('matrix', type, values.length, values, type.name).copy, !taken);
   assert.throws(() => dataOf('matrix', FLOAT32, 2, own), {code: 'ErrShape'});
   assert.throws(() => dataOf('matrix', FLOAT32, 4, own), {code: 'ErrShort'});
-  assert.throws(() => dataOf('matrix', FLOAT32, 1, new BigInt64Array(1)), {code: 'ErrInvalid'});
+  assert.deepEqual([...new Int32Array(dataOf('matrix', DTYPES[1], 2, BigInt64Array.of(-5n, 7n), 'int32').bytes.buffer)], [-5, 7]);
+  for (const [type, ...wrong] of /** @type {[any, ...any[]][]} */ ([
+    [INT8, 128, -129, 0.5, NaN, Infinity, null, undefined, '1', 1n, [1]], [UINT8, -1, 256], [UINT16, -1, 65536], [DTYPES[1], 2 ** 31, 1e20, -0.5], [DTYPES[2], -1, 2 ** 32],
+    [FLOAT32, null, undefined, '1', 1n, {}, Symbol('1')], [BOOL, null, 'true'],
+  ])) for (const v of wrong) assert.throws(() => dataOf('matrix', type, 2, [1, v]), {code: 'ErrInvalid', message: /in place 1/});
+  assert.throws(() => dataOf('matrix', DTYPES[1], 1, Float64Array.of(1.5), 'int32'), {code: 'ErrInvalid'});
+  for (const values of [new BigInt64Array(1), new Float64Array(1), new Int8Array(1), new Uint16Array(1), new Uint8ClampedArray(1)]) {
+    assert.throws(() => dataOf('matrix', FLOAT32, 1, values), {code: 'ErrInvalid', message: /dtype: "float32".*astype/});
+  }
 });
 
 test('windows of external memory', () => {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import assert from 'node:assert/strict';
-import {execFileSync, spawnSync} from 'node:child_process';
+import {execFileSync} from 'node:child_process';
 import {cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
+import {compile} from './compile.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -27,6 +27,29 @@ test('the package holds what it promises and what it loads', () => {
   for (const path of packed) assert.ok(wanted.includes(path) || /^(package\.json|README\.md|LICENSE)$/.test(path), `${path} is in the package`);
 });
 
+/** What is left of a page's names without WebGPU. */
+const PAGE = `
+interface AbortSignal { readonly aborted: boolean }
+declare var AbortSignal: { timeout(milliseconds: number): AbortSignal };
+interface Blob { readonly size: number }
+declare var Blob: { new (parts: unknown[]): Blob };
+interface ReadableStream<R = any> { cancel(): Promise<R | void> }
+interface WritableStream<W = any> { abort(reason?: W): Promise<void> }
+declare var WritableStream: { new <W>(): WritableStream<W> };
+interface Response { readonly ok: boolean }
+interface URL { readonly href: string }
+declare namespace WebAssembly { interface Module { readonly module: never } }
+declare function fetch(url: string): Promise<Response>;
+interface ImageData { readonly width: number; readonly height: number; readonly data: Uint8ClampedArray }
+interface OffscreenCanvas { readonly width: number; readonly height: number }
+interface ImageBitmap { readonly width: number; readonly height: number }
+interface VideoFrame { readonly codedWidth: number }
+interface HTMLCanvasElement extends OffscreenCanvas {}
+interface HTMLImageElement extends OffscreenCanvas {}
+interface HTMLVideoElement extends OffscreenCanvas {}
+type BufferSource = ArrayBuffer | ArrayBufferView;
+`;
+
 test('the types of the package serve a program that imports it', (t) => {
   const types = [...packed].filter((path) => path.startsWith('dist/types/')), index = readFileSync(`${root}/dist/index.d.ts`, 'utf8');
   assert.deepEqual([...index.matchAll(/^export \* from "\.\/(types\/\w+)\.js";$/gm)].map(([, name]) => `dist/${name}.d.ts`).sort(), types.sort());
@@ -38,11 +61,10 @@ test('the types of the package serve a program that imports it', (t) => {
   }
   cpSync(join(root, 'test', 'user.ts'), join(folder, 'user.ts'));
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-  const tsc = createRequire(import.meta.url).resolve('typescript/package.json').replace(/package\.json$/, 'bin/tsc');
-  const common = {strict: true, noEmit: true, types: [], target: 'es2022', lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable']};
-  for (const [module, moduleResolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({compilerOptions: {...common, module, moduleResolution}, files: ['user.ts']}));
-    const {status, stdout} = spawnSync(process.execPath, [tsc, '-p', folder], {cwd: folder, encoding: 'utf8'});
-    assert.equal(status, 0, `${moduleResolution}: ${stdout}`);
-  }
+  for (const [module, moduleResolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) compile(folder, ['user.ts'], {module, moduleResolution});
+  cpSync(join(root, 'node_modules', '@webgpu', 'types'), join(folder, 'node_modules', '@webgpu', 'types'), {recursive: true});
+  compile(folder, ['user.ts'], {types: ['@webgpu/types'], skipLibCheck: true}); // it declares anew what this compiler has
+  // Neither the compiler's declarations of WebGPU nor those of @webgpu/types: only what else the package names of a page.
+  writeFileSync(join(folder, 'page.d.ts'), PAGE);
+  compile(folder, ['page.d.ts', 'user.ts'], {lib: ['es2024', 'esnext.disposable']});
 });

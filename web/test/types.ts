@@ -10,13 +10,14 @@ const conforms: {
   init: (...args: Parameters<typeof api.init>) => Promise<unknown>;
 } = made;
 type Methods<T> = { [K in keyof T as T[K] extends (...args: never[]) => unknown ? K : never]: (...args: never[]) => unknown };
-declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn, sparseMade: made.Sparse;
+declare const gpuMade: made.Gpu, memoryMade: made.MatrixMemory, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn, sparseMade: made.Sparse;
 declare const paramsMade: made.Params, paramMade: made.Param;
 const gpuDeclared: Methods<api.Gpu> & Pick<api.Gpu, 'device'> = gpuMade;
 const exprDeclared: Methods<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
 const viewDeclared: Methods<api.View> = viewMade;
 const matrixDeclared: Methods<api.Matrix> &
   Pick<api.Matrix, 'mode' | 'external' | 'stride' | 'offset' | 'capacity' | 'closed' | 'location' | 'buffer'> = matrixMade;
+const memoryDeclared: Methods<api.MatrixMemory> = memoryMade;
 const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | 'shape' | 'nnz' | 'external' | 'closed'> = sparseMade;
 const paramsDeclared: Methods<api.Params> & Pick<api.Params, 'size' | 'names'> = paramsMade;
 const paramDeclared: Methods<api.Param> & Pick<api.Param, 'name' | 'dtype' | 'shape' | 'nbytes' | 'closed'> = paramMade;
@@ -33,4 +34,4 @@ const batchDeclared: Methods<api.CruncherBatch> & Pick<api.CruncherBatch, 'reach
 const arrayDeclared: Methods<api.CruncherArray> & Omit<{ [K in keyof api.CruncherArray as api.CruncherArray[K] extends (...args: never[]) => unknown ? never : K]: api.CruncherArray[K] }, 'dtype'> = arrayMade;
 const scalarDeclared: Pick<api.CruncherScalar, 'name' | 'value'> = scalarMade;
 void [cruncherDeclared, batchDeclared, arrayDeclared, scalarDeclared];
-void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, paramsDeclared, paramDeclared, fnDeclared];
+void [conforms, memoryDeclared, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, paramsDeclared, paramDeclared, fnDeclared];

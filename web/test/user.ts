@@ -3,7 +3,7 @@
 // Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
 
 import { SubletError, init } from 'sublet';
-import type { Cruncher, CruncherArray, Elements, Expr, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
+import type { Cruncher, CruncherArray, DType, Elements, Expr, Float16Elements, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ power: 'high-performance', device: 'auto', threads: 2 });
@@ -19,7 +19,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   const total: number = await tmp.sum().value();
   const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
   const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
-  const part: View = d.slice(0, 1).assign(total);
+  const part: View = d.slice([0, 1], 0).assign(total);
   const m = gpu.map(2, 2);
   const first: number = await m.access(true, (data) => data[0] as number);
   try {
@@ -30,9 +30,11 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
     await gpu.reopen({ device: gpuDevice });
   }
   const live: number = gpu.stats().liveBytes;
-  const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
-  held.setValue(c).setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).rebind(typedArray, 2, 2, { aligned: true });
-  const other: Matrix = held.alias().resize(3, 3).setShape(9, 1).swap(d).take(d).reset().move();
+  const held = gpu.fromBuffer(typedArray, 2, 2, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
+  held.memory.setValue(c).memory.setValueFrom(gpuBuffer, 1, 2, { setValueOnDevice: true }).memory.rebind(typedArray, 2, 2, { aligned: true });
+  const other: Matrix = held.memory.alias().memory.resize(3, 3).memory.setShape(9, 1).memory.swap(d).memory.take(d).memory.reset().memory.move();
+  const nested: Matrix = gpu.matrix([[1, 2], [3, 4]]).set([[5, 6], [7, 8]]).set(new Float64Array(4), { dtype: 'float32' });
+  void [gpu.tensor([[[1]], [[2]]]).sum([0, 2]), a.sum(0), await a.item(-1, 0), a.clip(0, 1), gpu.clip(a, 0, 1), a.slice({ cols: [1, null] }), nested, a.std({ axis: 0, keepDims: true, ddof: 1 })];
   const where: 'none' | 'host' | 'device' | 'both' = await other.location;
   using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
   const w: Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
@@ -62,6 +64,8 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   void [centred.softmax({ axis: 1 }).expr(), plain, dx];
   const stack: Tensor = t.matmul(a).add(gpu.matmul(t, b));
   void [stack, a.sum({ axis: null }), a.trace(), gpu.trace(t), t.sum({ axis: [0, 1] }), t.cumSum({ axis: -1 }), a.sort({ axis: 0 })];
+  // @ts-expect-error a matrix keeps both dimensions
+  a.sum({ axis: 0, keepDims: false });
   // @ts-expect-error one dimension is sorted
   t.sort({ axis: [0, 1] });
   // @ts-expect-error there is no order of everything
@@ -79,4 +83,100 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   // @ts-expect-error a number is no matrix
   gpu.matmul(1, a);
   return [values, mine, g, part, first, live, where, w, product, pattern, offsets, weights, headers, file];
+}
+
+/** Element types are part of the types. */
+export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unknown: Matrix<any>, anyType: DType) {
+  using gpu = await init();
+  const a: Matrix<'float32'> = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), rows: Matrix = gpu.matrix([[1, 2], [3, 4]]);
+  const i: Matrix<'int32'> = gpu.matrix(1, 2, new Int32Array(2)), j: Matrix<'int32'> = gpu.matrix(1, 2, [1, 2], { dtype: 'int32' });
+  const k: Matrix<'uint8'> = gpu.wrap(new Uint8ClampedArray(4), 2, 2), z: Matrix<'complex64'> = gpu.matrix(1, 1, [1, 2], { dtype: 'complex64' });
+  const converted: Matrix<'int8'> = gpu.matrix(1, 2, new Float64Array(2), { dtype: 'int8' });
+  const floats: Float32Array = await a.read(), ints: Int32Array = await i.add(j).mul(2).read(), indices: Int32Array = await a.argMax(1).read();
+  const numbers: number[] = [...await a.read(), ...await i.read(), ...await k.read(), ...await z.read()];
+  const small: Int8Array = await a.astype('int8').read(), truth: Expr<'float32'> = a.greater(0), size: Expr<'float32'> = z.abs();
+  const half: Float16Elements = await a.astype('float16').read(), mixed: Expr<'complex64'> = z.mul(a).add(gpu.add(a, z));
+  const zeros: Matrix<'uint32'> = gpu.zeros(1, 2, { dtype: 'uint32' }), made: Expr<'int32'> = gpu.arange(0, 3, 1, { dtype: 'int32' });
+  const chosen: Expr<'int32'> = gpu.where(i.greater(0), i, 0), cut: View<'int32'> = i.slice(0, [0, 1]), t: Tensor<'int32'> = gpu.tensor(new Int32Array(4), [2, 2]).sum(0);
+  const entries: Sparse<'int32'> = gpu.sparse(2, 2, { format: 'csr', values: new Int32Array(1), indices: [0], offsets: [0, 1, 1] });
+  const dense: Int32Array = await entries.toDense().read(), buffered: Matrix<'int32'> = gpu.wrapBuffer(gpuBuffer, 2, 2, { dtype: 'int32' });
+  const loose: Expr = unknown, strange: Expr = unknown.add(a).exp(), any: Matrix<DType> = gpu.zeros(1, 1, { dtype: anyType });
+  const every = (m: Matrix<any>): Expr<any> => m.mul(2), same = <T extends DType>(x: Expr<T>, y: Expr<T>): Expr<T> => x.add(y).sub(1);
+  void [a.add(unknown), gpu.nn.mse(unknown, a), every(i), same(i, j), loose, strange, any, rows, converted, floats, ints, indices, numbers, small, truth, size, half, mixed];
+  a.set([[1, 2, 3], [4, 5, 6]]).set(new Float64Array(6), { dtype: 'float32' });
+  i.memory.setValue(j).assign(7);
+  gpu.nn.crossEntropy(a, i);
+  // @ts-expect-error the results are others
+  const wrong: Promise<Int32Array> = a.read();
+  // @ts-expect-error int32 is not float32
+  a.add(i);
+  // @ts-expect-error int32 is not float32
+  gpu.matmul(a, i);
+  // @ts-expect-error all three are of one type
+  gpu.where(a.greater(0), i, i);
+  // @ts-expect-error there are no whole exponentials
+  i.exp();
+  // @ts-expect-error the mean of whole numbers is none
+  gpu.mean(i);
+  // @ts-expect-error fractions have no bits
+  a.bitwiseAnd(1);
+  // @ts-expect-error labels are int32
+  gpu.nn.crossEntropy(a, a);
+  // @ts-expect-error rows are named by int32
+  a.takeRows(a);
+  // @ts-expect-error one of both has to be no number
+  gpu.add(1, 2);
+  // @ts-expect-error what is read into is of the type
+  a.read(new Int32Array(6));
+  // @ts-expect-error of another type
+  a.assign(i);
+  // @ts-expect-error of another type
+  a.memory.take(i);
+  // @ts-expect-error text is no number
+  gpu.matrix(1, 2, ['1', '2']);
+  // @ts-expect-error null is no number
+  gpu.matrix(1, 2, [1, null]);
+  // @ts-expect-error text is no number
+  gpu.matrix([[1, 2], ['3', 4]]);
+  // @ts-expect-error there are no elements of 64 bits
+  gpu.matrix(1, 2, new Float64Array(2));
+  // @ts-expect-error there are no elements of 64 bits
+  gpu.wrap(new Float64Array(2), 1, 2);
+  // @ts-expect-error there are no elements of 64 bits
+  gpu.wrap(new BigInt64Array(2), 1, 2);
+  // @ts-expect-error a list is no memory
+  gpu.wrap([1, 2], 1, 2);
+  // @ts-expect-error memory is used as it is
+  gpu.wrap(typedArray, 1, 2, { dtype: 'int32' });
+  // @ts-expect-error there is no such option
+  gpu.matrix(1, 2, [1, 2], { type: 'int32' });
+  // @ts-expect-error text is no buffer
+  gpu.wrapBuffer('buffer', 1, 1);
+  // @ts-expect-error an object is no buffer
+  gpu.wrapBuffer({}, 1, 1);
+  // @ts-expect-error a typed array is no buffer
+  gpu.wrapBuffer(typedArray, 1, 1);
+  // @ts-expect-error a matrix is no buffer
+  gpu.wrapBuffer(a, 1, 1);
+  // @ts-expect-error an object is no device
+  await init({ device: {} });
+  // @ts-expect-error there is no such device
+  await init({ device: 'cpu' });
+  // @ts-expect-error a tensor is no operand of a matrix
+  a.add(t);
+  // @ts-expect-error a function is no matrix
+  a.add(gpu.fn('fn f(x: f32) -> f32 { return x; }'));
+  // @ts-expect-error a matrix is no function
+  a.apply(a);
+  // @ts-expect-error an expression is no matrix in memory
+  a.memory.swap(a.add(1));
+  // @ts-expect-error an expression has no memory to assign to
+  a.add(1).assign(2);
+  // @ts-expect-error a device is no matrix
+  gpu.exp(gpu);
+  // @ts-expect-error a matrix has two axes
+  a.sum(2);
+  // @ts-expect-error a range has two ends
+  a.slice([0, 1, 2]);
+  return [wrong, dense, buffered, chosen, cut, t, made, zeros];
 }

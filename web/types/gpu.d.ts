@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
-import type { DType, Values } from "./elements.js";
+import type { AnyTypedArray, ClassDTypes, ClassesOf, DType, NestedNumbers, Numbers, RawMemory, Row, TypedArray, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
-import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
+import type { Sparse, SparseDType, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
 
 /** A WebAssembly program of the package: its address, a response, its bytes or the module. */
@@ -49,6 +49,10 @@ export interface InitOptions {
  *
  * Rejects with `ErrNoAdapter` where there is no such device, as in an engine whose WebAssembly has no instructions for vectors, and with
  * `ErrInvalid` when the program cannot be loaded; a later call tries again.
+ *
+ * @example
+ * using gpu = await init({ device: "simd" });
+ * await gpu.ones(2, 2).sum().value(); // 4
  */
 export function init(options?: InitOptions): Promise<Gpu>;
 
@@ -56,20 +60,27 @@ export function init(options?: InitOptions): Promise<Gpu>;
 export interface Info {
   /** "browser" for WebGPU, "simd" for the CPU. */
   readonly driver: string;
+  /** What the device calls itself. */
   readonly name: string;
+  /** Who made it. */
   readonly vendor: string;
+  /** The interface beneath, such as "webgpu". */
   readonly backend: string;
   /** "discrete", "integrated", "virtual", "cpu" or "unknown": "cpu" for "simd" and for software adapters of WebGPU. */
   readonly kind: string;
   /** How many threads compute, the page's own included: 1 where that is not "simd", or {@link InitOptions.threads} cannot be had. */
   readonly threads: number;
+  /** The features of WebGPU that it was opened with. */
   readonly features: readonly string[];
+  /** What it can do at most. */
   readonly limits: {
     /** Bytes of the largest buffer. */
     readonly maxBufferSize: number;
     /** Bytes of it that one kernel can see at a time. */
     readonly maxBindingSize: number;
+    /** Buffers that one kernel can see. */
     readonly maxStorageBuffers: number;
+    /** Workgroups of one launch in one dimension. */
     readonly maxWorkgroups: number;
   };
 }
@@ -80,19 +91,25 @@ export interface Stats {
   readonly bytesUp: number;
   /** From the device. */
   readonly bytesDown: number;
+  /** Batches of commands that were handed to the device. */
   readonly submissions: number;
+  /** Kernels launched. */
   readonly dispatches: number;
   /** Kernels compiled because they were needed. */
   readonly compilations: number;
   /** Kernels compiled ahead of need, in the background. */
   readonly prepared: number;
+  /** Kernels that were there already. */
   readonly cacheHits: number;
   /** Of buffers in use, external ones not counted. */
   readonly liveBytes: number;
+  /** The most that liveBytes has been. */
   readonly peakBytes: number;
   /** Of closed buffers kept for reuse. */
   readonly pooledBytes: number;
+  /** Buffers in use, external ones not counted. */
   readonly buffers: number;
+  /** Kernels kept for reuse. */
   readonly kernels: number;
 }
 
@@ -102,80 +119,202 @@ export interface Gpu extends GpuOperations {}
 export class Gpu {
   private constructor();
 
+  /**
+   * What the device is.
+   *
+   * @example
+   * gpu.info.limits.maxBufferSize; // in bytes
+   */
   readonly info: Info;
   /**
    * The device beneath, for work of your own; null for "simd". What was called before is queued on it once
    * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled. It is another one after {@link Gpu.reopen}.
+   *
+   * @example
+   * const { device } = gpu;
+   * if (device) gpu.wrapBuffer(buffer, 1024, 4); // one that this device made
    */
   readonly device: GPUDevice | null;
-  /** Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`, until {@link Gpu.reopen}, which makes this a new promise. */
+  /**
+   * Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`, until {@link Gpu.reopen}, which makes this a new promise.
+   *
+   * @example
+   * void gpu.lost.then(({ message }) => console.warn(message));
+   */
   readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
 
   /**
-   * Makes a matrix of its own memory. The values, row by row (column by column, in column order) and without gaps, are
-   * copied at once; without any the elements are 0.
+   * Makes a matrix of its own memory. The values, row by row (column by column, in column order) and without gaps, or lists of the
+   * rows, are copied at once; without any the elements are 0. The element type is that of a typed array, or float32; a `dtype` converts.
+   *
+   * Shapes: -> `rows x cols`, or as many rows as there are lists.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).read(); // [1, 2, 3, 4, 5, 6]
+   * await gpu.matrix([[1, 2], [3, 4]]).T.read(); // [1, 3, 2, 4]
+   * await gpu.matrix(1, 2, new Int32Array([7, 8])).read(); // [7, 8]
    */
-  matrix(rows: number, cols: number, values?: Values, options?: MatrixOptions): Matrix;
-  zeros(rows: number, cols: number, options?: MatrixOptions): Matrix;
-  ones(rows: number, cols: number, options?: MatrixOptions): Matrix;
-  full(rows: number, cols: number, value: number, options?: MatrixOptions): Matrix;
-  /** The identity matrix. */
-  eye(n: number, options?: MatrixOptions): Matrix;
+  matrix<T extends DType = "float32">(rows: number, cols: number, values?: Numbers | readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<C extends keyof ClassDTypes>(rows: number, cols: number, values: TypedArray<C> | readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  matrix<T extends DType>(rows: number, cols: number, values: AnyTypedArray | Values | readonly Row[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
+  matrix<T extends DType = "float32">(rows: readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<C extends keyof ClassDTypes>(rows: readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  matrix<T extends DType>(rows: readonly (Row | AnyTypedArray)[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /**
+   * Makes a matrix of zeros.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.zeros(1, 3).read(); // [0, 0, 0]
+   */
+  zeros<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<T>;
+  /**
+   * Makes a matrix of ones.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.ones(1, 3, { dtype: "int32" }).read(); // [1, 1, 1]
+   */
+  ones<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<T>;
+  /**
+   * Makes a matrix of one value.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.full(1, 3, 0.5).read(); // [0.5, 0.5, 0.5]
+   */
+  full<T extends DType = "float32">(rows: number, cols: number, value: number, options?: MatrixOptions<T>): Matrix<T>;
+  /**
+   * The identity matrix.
+   *
+   * Shapes: -> `n x n`.
+   * @example
+   * await gpu.eye(2).read(); // [1, 0, 0, 1]
+   */
+  eye<T extends DType = "float32">(n: number, options?: MatrixOptions<T>): Matrix<T>;
 
   /**
    * Makes a matrix of memory of yours; nothing is copied now. An evaluation that needs the elements sends them to the GPU,
    * once: it may do so until a `read` or `sync` that you called later is done, so leave the memory alone meanwhile. After
    * writing to it call {@link Matrix.touch}. Results come back at {@link Matrix.sync}. The element type is the typed array's
-   * own; for an ArrayBuffer, a DataView or bytes it is float32 unless `dtype` says otherwise.
+   * own; for an ArrayBuffer or a DataView it is float32 unless `dtype` says otherwise.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const mine = new Float32Array([1, 2, 3, 4]), a = gpu.wrap(mine, 2, 2);
+   * a.assign(a.mul(10));
+   * await a.sync();
+   * mine; // [10, 20, 30, 40]
    */
-  wrap(data: ArrayBufferLike | ArrayBufferView, rows: number, cols: number, options?: WrapOptions): Matrix;
+  wrap<T extends DType = "float32">(data: RawMemory, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
+  wrap<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: WrapOptions<T> & { readonly dtype: T }): Matrix<T>;
+  wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: WrapOptions<never>): Matrix<ClassDTypes[C]>;
   /**
    * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
    * It is used in place and never destroyed. Its size is a multiple of 4 bytes: WebGPU reads and binds nothing else.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const particles = gpu.wrapBuffer(buffer, 1024, 4);
+   * particles.assign(particles.add(0.01)); // your render pass finds the results in the buffer
    */
-  wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
-  /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */
-  map(rows: number, cols: number, options?: Pick<MatrixOptions, "dtype" | "order">): Matrix;
+  wrapBuffer<T extends DType = "float32">(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
+  /**
+   * Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const a = gpu.map(1, 2);
+   * await a.access(true, (data) => data.set([3, 4]));
+   * await a.read(); // [3, 4]
+   */
+  map<T extends DType = "float32">(rows: number, cols: number, options?: Pick<MatrixOptions<T>, "dtype" | "order">): Matrix<T>;
   /**
    * Makes a matrix from memory, as the flags among the options say: of the memory itself, or of a copy of what `offset` and
    * `stride` place in it. A copy has no gaps and its own memory.
    *
    * Throws `ErrInvalid` for flags that exclude each other or do not fit the memory, and for a `release` of memory that is
    * copied; `ErrShort` for too little memory. Nothing is taken over then.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const table = new Float32Array([1, 2, 9, 3, 4, 9]);
+   * await gpu.fromBuffer(table, 2, 2, { stride: 3 }).read(); // [1, 2, 3, 4]
    */
-  fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
+  fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions<T>): Matrix<T>;
+  fromBuffer<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
+  fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
 
   /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
    * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
+   *
+   * Shapes: -> that shape, or that of arrays in arrays.
+   * @example
+   * gpu.tensor([[[1, 2]], [[3, 4]]]).shape; // [2, 1, 2]
+   * const t = gpu.tensor([1, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2]);
+   * await t.sum(0).read(); // [6, 8, 10, 12]
    */
-  tensor(from: Values | Expr | Tensor, shape: readonly number[], options?: { readonly dtype?: DType }): Tensor;
-  /** Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients. */
+  tensor<T extends DType>(from: Expr<T> | Tensor<T>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<T>;
+  tensor<C extends keyof ClassDTypes>(from: TypedArray<C>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<ClassDTypes[C]>;
+  tensor<T extends DType>(from: AnyTypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<T>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<T>;
+  /**
+   * Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients.
+   *
+   * @example
+   * await gpu.nn.mse(gpu.matrix(1, 2, [1, 2]), gpu.matrix(1, 2, [1, 4])).value(); // 2
+   */
   readonly nn: NN;
 
   /**
    * Makes a sparse matrix with a copy of its parts, which are checked: missing ones are `ErrNil`, too few or too many
    * `ErrShort` and `ErrShape`, indices beyond the dimensions `ErrIndex`, and what does not increase as it should `ErrSparse`.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const s = gpu.sparse(2, 2, { format: "csr", values: [3, 4], indices: [1, 0], offsets: [0, 1, 2] });
+   * await s.matmul(gpu.matrix(2, 1, [1, 2])).read(); // [6, 4]
    */
-  sparse(rows: number, cols: number, parts: SparseParts): Sparse;
+  sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseParts<never> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  sparse<T extends SparseDType = "float32">(rows: number, cols: number, parts: SparseParts<T>): Sparse<T>;
   /**
    * Makes a sparse matrix of typed arrays of yours. The values are used as {@link Gpu.wrap} uses them; indices and offsets
    * are checked and copied now, and again at {@link Sparse.touch}. None of the three is ever resized.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * const values = new Float32Array([3]), indices = new Int32Array([1]), offsets = new Int32Array([0, 1, 1]);
+   * await gpu.wrapSparse(2, 2, { format: "csr", values, indices, offsets }).read(); // [0, 3, 0, 0]
    */
-  wrapSparse(rows: number, cols: number, parts: SparseMemory): Sparse;
+  wrapSparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseMemory & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
   /**
    * The elements that are not 0, by their bits: -0 and NaN are kept. Block columns are those with such an element. It reads
    * the whole matrix and goes through it on the CPU. "csc" by default.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * (await gpu.sparseFrom(gpu.matrix(2, 2, [0, 3, 0, 0]))).nnz; // 1
    */
-  sparseFrom(x: Expr, options?: { readonly format?: SparseFormat }): Promise<Sparse>;
+  sparseFrom<T extends SparseDType>(x: Expr<T>, options?: { readonly format?: SparseFormat }): Promise<Sparse<T>>;
 
   /**
    * Loads a parameter dictionary of TVM or CVM Runtime (.params). Each array is in memory of the device as soon as its data have
    * come; the file itself is never held. Errors of the file have an {@link SubletError.offset}; after any error, and after an
    * abort, nothing is left of the load.
+   *
+   * @example
+   * using params = await gpu.loadParams(fetch("model.params"));
+   * const weights = params.get("weights")?.matrix<"float32">();
    */
   loadParams(source: FileSource | PromiseLike<FileSource>, options?: LoadOptions): Promise<Params>;
-  /** What a parameter dictionary holds. Of a Blob and of memory only the headers are read, of anything else everything. */
+  /**
+   * What a parameter dictionary holds. Of a Blob and of memory only the headers are read, of anything else everything.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.ones(2, 3)]]);
+   * (await gpu.scanParams(file))[0]?.shape; // [2, 3]
+   */
   scanParams(source: FileSource | PromiseLike<FileSource>, options?: ScanOptions): Promise<ParamInfo[]>;
   /**
    * Saves arrays as a parameter dictionary, byte for byte as TVM writes it: loaded ones, matrices, expressions, and memory of
@@ -183,21 +322,45 @@ export class Gpu {
    * is written: leave both as they are until then. They may be closed.
    *
    * `ErrShort` and `ErrShape` mean that data do not fit their shape, `ErrType` a type that the format does not have.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.ones(2, 3)], ["b", gpu.zeros(1, 3)]]);
+   * using params = await gpu.loadParams(file);
+   * params.names; // ["w", "b"]
    */
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
 
   /**
    * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
    * hold further functions and constants; the first function is the one that is called.
+   *
+   * @example
+   * const half = gpu.fn("fn half(x: f32) -> f32 { return 0.5 * x; }");
+   * await gpu.matrix(1, 2, [1, 2]).apply(half).read(); // [0.5, 1]
    */
   fn(wgsl: string): Fn;
-  apply(fn: Fn, ...args: Operand[]): Expr;
-  apply(fn: Fn, ...args: TensorOperand[]): Tensor;
+  /**
+   * Applies a function of yours to its operands; a number may be the first as well.
+   *
+   * Shapes: `m x n`, `m x n`, ... -> `m x n`; those of 1 stretch.
+   * @example
+   * const mix = gpu.fn("fn mixed(x: f32, y: f32) -> f32 { return 0.5 * (x + y); }");
+   * await gpu.apply(mix, 0, gpu.matrix(1, 2, [1, 2])).read(); // [0.5, 1]
+   */
+  apply<T extends DType>(fn: Fn, ...args: Operand<T>[]): Expr<T>;
+  apply<T extends DType>(fn: Fn, ...args: TensorOperand<T>[]): Tensor<T>;
 
-  transpose(a: Expr): Expr;
-  transpose(a: Tensor): Tensor;
+  /**
+   * The transpose: of a matrix a view, of a tensor the dimensions in reverse order.
+   *
+   * Shapes: `m x n` -> `n x m`.
+   * @example
+   * await gpu.transpose(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [1, 3, 2, 4]
+   */
+  transpose<T extends DType>(a: Expr<T>): Expr<T>;
+  transpose<T extends DType>(a: Tensor<T>): Tensor<T>;
 
   /**
    * Makes a {@link Cruncher}: kernels of yours, run on several devices at once as if these were one. The source has functions
@@ -206,17 +369,31 @@ export class Gpu {
    *
    * Rejects with `ErrKernel` and the line for a source that is neither. What only the compiler of the device finds is `ErrCompile`, at
    * the lines of the source, from the first call of the kernel. It runs without WebGPU, too.
+   *
+   * @example
+   * using cr = await gpu.cruncher("fn double(i: u32) { x[i] = 2.0 * x[i]; }");
+   * const mine = new Float32Array([1, 2, 3]);
+   * await cr.compute(1, "double", { global: 3 }, cr.array("x", mine));
+   * mine; // [2, 4, 6]
    */
   cruncher(wgsl: string, options?: CruncherOptions): Promise<Cruncher>;
 
   /**
    * Fulfilled when everything called before is done. Rejects with the first error of a computation whose result nobody
    * has read.
+   *
+   * @example
+   * const a = gpu.ones(2, 2).add(1).eval();
+   * await gpu.sync(); // it is computed now
    */
   sync(options?: WaitOptions): Promise<void>;
   /**
    * Hands what is queued to the GPU now, as far as it does not wait for the compiler. It also happens by itself, at the
    * end of the current task at the latest.
+   *
+   * @example
+   * const a = gpu.ones(2, 2).add(1).eval();
+   * gpu.flush();
    */
   flush(): void;
   /**
@@ -230,10 +407,33 @@ export class Gpu {
    *
    * Rejects with `ErrInvalid` where a successor is missing, and with `ErrLimit` or `ErrNoAdapter` where there is no device that
    * is as good. The device is lost then as before.
+   *
+   * @example
+   * void gpu.lost.then(() => gpu.reopen());
    */
   reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
+  /**
+   * What the device has done and holds: bytes moved, kernels launched, memory in use.
+   *
+   * @example
+   * const before = gpu.stats().bytesDown;
+   * await gpu.ones(2, 2).read();
+   * gpu.stats().bytesDown - before; // 16
+   */
   stats(): Stats;
-  /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
+  /**
+   * Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`.
+   *
+   * @example
+   * const gpu = await init({ device: "simd" });
+   * gpu.close();
+   */
   close(): void;
+  /**
+   * Closes the device at the end of the block that declares it with `using`.
+   *
+   * @example
+   * using gpu = await init({ device: "simd" });
+   */
   [Symbol.dispose](): void;
 }

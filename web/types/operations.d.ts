@@ -2,550 +2,2022 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { DType } from "./elements.js";
+import type { DType, FloatDType, IntegerDType, RealOf } from "./elements.js";
 import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
 import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
+/** What operations make: of expressions an expression, of tensors a tensor. */
+export interface Kinds<T extends DType = "float32"> {
+  readonly expr: Expr<T>;
+  readonly tensor: Tensor<T>;
+}
+
+/** What operations take beside what they are called on. */
+export interface Operands<T extends DType = "float32"> {
+  readonly expr: Operand<T>;
+  readonly tensor: TensorOperand<T>;
+}
+
+/** What operations run along. */
+export interface Along {
+  readonly expr: { readonly reduce: ReduceOptions; readonly spread: SpreadOptions; readonly order: OrderOptions; readonly normalise: NormaliseOptions };
+  readonly tensor: { readonly reduce: TensorReduceOptions; readonly spread: TensorSpreadOptions; readonly order: TensorOrderOptions; readonly normalise: TensorNormaliseOptions };
+}
+
 /**
- * The operations of expressions and tensors, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers.
- * Comparisons and logic yield 1 and 0 in the operands' element type; any number but 0 is true. The parameters have the names of what they
- * are for expressions; of tensors they are {@link Tensor}, {@link TensorOperand}, {@link TensorReduceOptions} and so on.
+ * The operations of expressions and tensors, which a, cond and d stand for. Those of real numbers are `ErrUnsupported` on integers.
+ * Comparisons and logic yield 1 and 0 in the operands' element type; any number but 0 is true.
  *
  * Sums, running sums and products have the operands' element type, so those of small integers wrap: `astype("int32")` first.
  */
-export interface ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions, OrderOptions> {
-  /** -a. NumPy's negative. */
-  neg(): Expr;
-  /** The absolute value. */
-  abs(): Expr;
-  /** -1, 0 or 1, and NaN of NaN. */
-  sign(): Expr;
-  /** a * a, element by element. */
-  square(): Expr;
-  /** 1 / a. Within 3 ulp. */
-  reciprocal(): Expr;
-  /** Rounds down. */
-  floor(): Expr;
-  /** Rounds up. */
-  ceil(): Expr;
-  /** Rounds to the nearest whole number, halves to even. */
-  round(): Expr;
-  /** Rounds towards zero. */
-  trunc(): Expr;
-  /** The square root. Within 3 ulp. */
-  sqrt(): Expr;
-  /** e to the power a. Within 3 ulp. */
-  exp(): Expr;
-  /** The natural logarithm. Within 3 ulp. */
-  log(): Expr;
-  /** The sine. Within 4 ulp. */
-  sin(): Expr;
-  /** The cosine. Within 4 ulp. */
-  cos(): Expr;
-  /** The tangent. Within 6 ulp. */
-  tan(): Expr;
-  /** The arcsine. Within 4 ulp. NumPy's arcsin. */
-  asin(): Expr;
-  /** The arccosine. Within 4 ulp. NumPy's arccos. */
-  acos(): Expr;
-  /** The arctangent. Within 4 ulp. NumPy's arctan. */
-  atan(): Expr;
-  /** The hyperbolic sine. Within 4 ulp. */
-  sinh(): Expr;
-  /** The hyperbolic cosine. Within 4 ulp. */
-  cosh(): Expr;
-  /** The hyperbolic tangent. Within 4 ulp. */
-  tanh(): Expr;
-  /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
-  asinh(): Expr;
-  /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
-  acosh(): Expr;
-  /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
-  atanh(): Expr;
-  /** 2 to the power a. Within 4 ulp. */
-  exp2(): Expr;
-  /** 10 to the power a. Within 4 ulp. */
-  exp10(): Expr;
-  /** exp(a) - 1, accurate near 0. Within 4 ulp. */
-  expm1(): Expr;
-  /** The logarithm to base 2. Within 4 ulp. */
-  log2(): Expr;
-  /** The logarithm to base 10. Within 4 ulp. */
-  log10(): Expr;
-  /** Log(1 + a), accurate near 0. Within 4 ulp. */
-  log1p(): Expr;
-  /** The cube root. Within 4 ulp. */
-  cbrt(): Expr;
-  /** 1 / sqrt(a). Within 4 ulp. */
-  rsqrt(): Expr;
-  /** 1 / cbrt(a). Within 8 ulp. */
-  rcbrt(): Expr;
+export interface ElementOperations<K extends keyof Kinds, T extends DType> {
+  /**
+   * -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, -2, 0.5]).neg().read(); // [-1, 2, -0.5]
+   */
+  neg(): Kinds<T>[K];
+  /**
+   * NumPy's name of `neg`. -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, -2, 0.5]).negative().read(); // [-1, 2, -0.5]
+   */
+  negative(): Kinds<T>[K];
+  /**
+   * The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).abs().read(); // [1, 0, 2]
+   */
+  abs(): Kinds<RealOf<T>>[K];
+  /**
+   * -1, 0 or 1, and NaN of NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 0, 2]).sign().read(); // [-1, 0, 1]
+   */
+  sign(): Kinds<T>[K];
+  /**
+   * a * a, element by element.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, -2, 3]).square().read(); // [1, 4, 9]
+   */
+  square(): Kinds<T>[K];
+  /**
+   * 1 / a. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 4]).reciprocal().read(); // [1, 0.5, 0.25]
+   */
+  reciprocal(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * Rounds down.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1.5, -1.5, 2]).floor().read(); // [1, -2, 2]
+   */
+  floor(): Kinds<T>[K];
+  /**
+   * Rounds up.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1.5, -1.5, 2]).ceil().read(); // [2, -1, 2]
+   */
+  ceil(): Kinds<T>[K];
+  /**
+   * Rounds to the nearest whole number, halves to even.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 4, [0.5, 1.5, 2.4, -1.6]).round().read(); // [0, 2, 2, -2]
+   */
+  round(): Kinds<T>[K];
+  /**
+   * Rounds towards zero.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1.7, -1.7]).trunc().read(); // [1, -1]
+   */
+  trunc(): Kinds<T>[K];
+  /**
+   * The square root. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, 4, 2]).sqrt().read(); // [1, 2, 1.4142]
+   */
+  sqrt(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * e to the power a. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 1, -1]).exp().read(); // [1, 2.7183, 0.36788]
+   */
+  exp(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The natural logarithm. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 10]).log().read(); // [0, 2.3026]
+   */
+  log(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).sin().read(); // [0, 0.84147]
+   */
+  sin(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).cos().read(); // [1, 0.5403]
+   */
+  cos(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The tangent. Within 6 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).tan().read(); // [0, 1.5574]
+   */
+  tan(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).asin().read(); // [0, 1.5708]
+   */
+  asin(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `asin`. The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arcsin().read(); // [0, 1.5708]
+   */
+  arcsin(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 0]).acos().read(); // [0, 1.5708]
+   */
+  acos(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `acos`. The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 0]).arccos().read(); // [0, 1.5708]
+   */
+  arccos(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).atan().read(); // [0, 0.7854]
+   */
+  atan(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `atan`. The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arctan().read(); // [0, 0.7854]
+   */
+  arctan(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).sinh().read(); // [0, 1.1752]
+   */
+  sinh(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).cosh().read(); // [1, 1.5431]
+   */
+  cosh(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).tanh().read(); // [0, 0.76159]
+   */
+  tanh(this: Kinds<FloatDType | "complex64">[K]): Kinds<T>[K];
+  /**
+   * The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).asinh().read(); // [0, 0.88137]
+   */
+  asinh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `asinh`. The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).arcsinh().read(); // [0, 0.88137]
+   */
+  arcsinh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).acosh().read(); // [0, 1.317]
+   */
+  acosh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `acosh`. The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).arccosh().read(); // [0, 1.317]
+   */
+  arccosh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 0.5]).atanh().read(); // [0, 0.54931]
+   */
+  atanh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `atanh`. The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 0.5]).arctanh().read(); // [0, 0.54931]
+   */
+  arctanh(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 2 to the power a. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 3, -1]).exp2().read(); // [1, 8, 0.5]
+   */
+  exp2(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 10 to the power a. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 2, -1]).exp10().read(); // [1, 100, 0.1]
+   */
+  exp10(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * exp(a) - 1, accurate near 0. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1e-3]).expm1().read(); // [0, 0.0010005]
+   */
+  expm1(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The logarithm to base 2. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 8]).log2().read(); // [0, 3]
+   */
+  log2(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The logarithm to base 10. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 1000]).log10().read(); // [0, 3]
+   */
+  log10(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * log(1 + a), accurate near 0. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1e-3]).log1p().read(); // [0, 0.0009995]
+   */
+  log1p(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The cube root. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [8, -27]).cbrt().read(); // [2, -3]
+   */
+  cbrt(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 / sqrt(a). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 4]).rsqrt().read(); // [1, 0.5]
+   */
+  rsqrt(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 / cbrt(a). Within 8 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 8]).rcbrt().read(); // [1, 0.5]
+   */
+  rcbrt(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
    * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
    * the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 5]).lgamma().read(); // [0, 3.1781]
    */
-  lgamma(): Expr;
+  lgamma(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * The derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1 and
-   * the square of the result. Within 16 ulp.
+   * The derivative of `lgamma`. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1
+   * and the square of the result. Within 16 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).digamma().read(); // [-0.57722, 0.42278]
    */
-  digamma(): Expr;
-  /** The error function. Within 4 ulp. */
-  erf(): Expr;
-  /** 1 - erf(a), accurate where that is small. Within 8 ulp. */
-  erfc(): Expr;
-  /** 1 / (1 + exp(-a)). Within 5 ulp. */
-  sigmoid(): Expr;
-  /** a where it is positive and 0 elsewhere. */
-  relu(): Expr;
-  /** Log(1 + exp(a)). Within 4 ulp. */
-  softplus(): Expr;
-  /** a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp. */
-  elu(): Expr;
+  digamma(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * The error function. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).erf().read(); // [0, 0.8427]
+   */
+  erf(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 - erf(a), accurate where that is small. Within 8 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).erfc().read(); // [1, 0.1573]
+   */
+  erfc(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 / (1 + exp(-a)). Within 5 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 2, -2]).sigmoid().read(); // [0.5, 0.8808, 0.1192]
+   */
+  sigmoid(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * a where it is positive and 0 elsewhere.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).relu().read(); // [0, 0, 2]
+   */
+  relu(): Kinds<T>[K];
+  /**
+   * log(1 + exp(a)). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1]).softplus().read(); // [0.69315, 1.3133]
+   */
+  softplus(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [-1, 2]).elu().read(); // [-0.63212, 2]
+   */
+  elu(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
    * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
    * 32 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).gelu().read(); // [-0.15866, 0, 1.9545]
    */
-  gelu(): Expr;
-  /** a / (1 + exp(-a)). Within 4 ulp. */
-  silu(): Expr;
-  /** Log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp. */
-  clippedLog(): Expr;
-  /** Sqrt(max(a, 0)). Within 3 ulp. */
-  clippedSqrt(): Expr;
-  /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
-  clippedRecip(): Expr;
-  /** 1 / a, and 0 where a is 0. Within 3 ulp. */
-  recipOrZero(): Expr;
-  /** 1 where a is 0. NumPy's logical_not. */
-  logicalNot(): Expr;
-  /** 1 where a is NaN. NumPy's isnan. */
-  isNaN(): Expr;
-  /** 1 where a is infinite. NumPy's isinf. */
-  isInf(): Expr;
-  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
-  isFinite(): Expr;
-  /** Has all bits turned over. NumPy's bitwise_not. */
-  bitwiseNot(): Expr;
-  /** a + b. */
-  add(b: Operand): Expr;
-  /** a - b. NumPy's subtract. */
-  sub(b: Operand): Expr;
-  /** The element-wise product of a and b. NumPy's multiply. */
-  mul(b: Operand): Expr;
-  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
-  div(b: Operand): Expr;
+  gelu(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * a / (1 + exp(-a)). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).silu().read(); // [-0.26894, 0, 1.7616]
+   */
+  silu(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 0]).clippedLog().read(); // [0, -85.196]
+   */
+  clippedLog(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * sqrt(max(a, 0)). Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [4, -4]).clippedSqrt().read(); // [2, 0]
+   */
+  clippedSqrt(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [4, 0]).clippedRecip().read(); // [0.25, 1e30]
+   */
+  clippedRecip(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 / a, and 0 where a is 0. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [4, 0]).recipOrZero().read(); // [0.25, 0]
+   */
+  recipOrZero(this: Kinds<FloatDType>[K]): Kinds<T>[K];
+  /**
+   * 1 where a is 0.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 1, -2]).logicalNot().read(); // [1, 0, 0]
+   */
+  logicalNot(): Kinds<T>[K];
+  /**
+   * 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, NaN]).isNaN().read(); // [0, 1]
+   */
+  isNaN(): Kinds<RealOf<T>>[K];
+  /**
+   * NumPy's name of `isNaN`. 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, NaN]).isnan().read(); // [0, 1]
+   */
+  isnan(): Kinds<RealOf<T>>[K];
+  /**
+   * 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, Infinity]).isInf().read(); // [0, 1]
+   */
+  isInf(): Kinds<RealOf<T>>[K];
+  /**
+   * NumPy's name of `isInf`. 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, Infinity]).isinf().read(); // [0, 1]
+   */
+  isinf(): Kinds<RealOf<T>>[K];
+  /**
+   * 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, Infinity, NaN]).isFinite().read(); // [1, 0, 0]
+   */
+  isFinite(): Kinds<RealOf<T>>[K];
+  /**
+   * NumPy's name of `isFinite`. 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [1, Infinity, NaN]).isfinite().read(); // [1, 0, 0]
+   */
+  isfinite(): Kinds<RealOf<T>>[K];
+  /**
+   * All bits turned over.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 5], { dtype: "int32" }).bitwiseNot().read(); // [-1, -6]
+   */
+  bitwiseNot(this: Kinds<IntegerDType>[K]): Kinds<T>[K];
+  /**
+   * a + b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.add(b).read(); // [11, 22, 13, 24]
+   */
+  add(b: Operands<T>[K]): Kinds<T>[K];
+  add(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.sub(b).read(); // [-9, -18, -7, -16]
+   */
+  sub(b: Operands<T>[K]): Kinds<T>[K];
+  sub(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * NumPy's name of `sub`. a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.subtract(b).read(); // [-9, -18, -7, -16]
+   */
+  subtract(b: Operands<T>[K]): Kinds<T>[K];
+  subtract(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.mul(b).read(); // [10, 40, 30, 80]
+   */
+  mul(b: Operands<T>[K]): Kinds<T>[K];
+  mul(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * NumPy's name of `mul`. The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await a.multiply(b).read(); // [10, 40, 30, 80]
+   */
+  multiply(b: Operands<T>[K]): Kinds<T>[K];
+  multiply(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await a.div(b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  div(b: Operands<T>[K]): Kinds<T>[K];
+  div(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await a.divide(b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  divide(b: Operands<T>[K]): Kinds<T>[K];
+  divide(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
-   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   * but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).pow(2).read(); // [1, 4, 9]
    */
-  pow(b: Operand): Expr;
-  /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
-  hypot(b: Operand): Expr;
-  /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
-  atan2(b: Operand): Expr;
+  pow(b: Operands<T>[K]): Kinds<T>[K];
+  pow(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
-   * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
-   * ulp. NumPy's logaddexp.
+   * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
+   * powers of integers are 0 but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).power(2).read(); // [1, 4, 9]
    */
-  logAddExp(b: Operand): Expr;
-  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
-  fmod(b: Operand): Expr;
-  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
-  mod(b: Operand): Expr;
+  power(b: Operands<T>[K]): Kinds<T>[K];
+  power(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
+  /**
+   * The root of the sum of the squares, without overflow in between. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [3, 5]), b = gpu.matrix(1, 2, [4, 12]);
+   * await a.hypot(b).read(); // [5, 13]
+   */
+  hypot(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await a.atan2(b).read(); // [0.7854, 3.1416]
+   */
+  atan2(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `atan2`. The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await a.arctan2(b).read(); // [0.7854, 3.1416]
+   */
+  arctan2(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
+   * ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await a.logAddExp(b).read(); // [0.69315, 100.69]
+   */
+  logAddExp(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `logAddExp`. log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the
+   * larger of the operands. Within 8 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await a.logaddexp(b).read(); // [0.69315, 100.69]
+   */
+  logaddexp(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await a.fmod(b).read(); // [1, -1]
+   */
+  fmod(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await a.mod(b).read(); // [1, 2]
+   */
+  mod(b: Operands<T>[K]): Kinds<T>[K];
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
-   * ulp. NumPy's floor_divide.
+   * ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await a.floorDiv(b).read(); // [3, -4]
    */
-  floorDiv(b: Operand): Expr;
-  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
-  clippedDiv(b: Operand): Expr;
-  /** a moved towards 0 by b, and 0 where it would get beyond. */
-  softThreshold(b: Operand): Expr;
-  /** A, and 0 where its absolute value is less than b. */
-  hardThreshold(b: Operand): Expr;
-  /** d * y * (1 - y), where y is a result of Sigmoid. */
-  sigmoidGrad(y: Operand): Expr;
-  /** d * (1 - y * y), where y is a result of Tanh. */
-  tanhGrad(y: Operand): Expr;
-  /** d where y is positive and 0 elsewhere, where y is a result or an argument of Relu. */
-  reluGrad(y: Operand): Expr;
-  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu. */
-  eluGrad(y: Operand): Expr;
-  /** d * exp(-y), where y is a result of Log. */
-  logGrad(y: Operand): Expr;
-  /** d / (2 * y), where y is a result of Sqrt. */
-  sqrtGrad(y: Operand): Expr;
-  /** -d * y * y, where y is a result of Recip. */
-  recipGrad(y: Operand): Expr;
-  /** d * sign(a). */
-  absGrad(a: Operand): Expr;
-  /** d * cos(a). */
-  sinGrad(a: Operand): Expr;
-  /** -d * sin(a). */
-  cosGrad(a: Operand): Expr;
-  /** d / sqrt(1 - a * a). */
-  asinGrad(a: Operand): Expr;
-  /** -d / sqrt(1 - a * a). */
-  acosGrad(a: Operand): Expr;
-  /** d * cosh(a). */
-  sinhGrad(a: Operand): Expr;
-  /** d * sinh(a). */
-  coshGrad(a: Operand): Expr;
-  /** d / sqrt(1 + a * a). */
-  asinhGrad(a: Operand): Expr;
-  /** d / (1 - a * a). */
-  atanhGrad(a: Operand): Expr;
-  /** Has the bits that both have. NumPy's bitwise_and. */
-  bitwiseAnd(b: Operand): Expr;
-  /** Has the bits that one has. NumPy's bitwise_or. */
-  bitwiseOr(b: Operand): Expr;
-  /** Has the bits that only one has. NumPy's bitwise_xor. */
-  bitwiseXor(b: Operand): Expr;
-  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
-  leftShift(b: Operand): Expr;
+  floorDiv(b: Operands<T>[K]): Kinds<T>[K];
   /**
-   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
-   * right_shift.
+   * NumPy's name of `floorDiv`. The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero
+   * yield the dividend. Within 2 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await a.floorDivide(b).read(); // [3, -4]
    */
-  rightShift(b: Operand): Expr;
-  /** The element-wise minimum; NaN wins. */
-  minimum(b: Operand): Expr;
-  /** The element-wise maximum; NaN wins. */
-  maximum(b: Operand): Expr;
-  /** The square of a - b. */
-  squaredDiff(b: Operand): Expr;
-  /** a where b is not negative and 0 elsewhere. */
-  maskNegative(b: Operand): Expr;
-  /** a where cond is not 0 and 0 elsewhere. */
-  copyIf(a: Operand): Expr;
-  /** a where cond is 0 and 0 elsewhere. */
-  copyIfNot(a: Operand): Expr;
-  /** 1 where a == b and 0 elsewhere. */
-  equal(b: Operand): Expr;
-  /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
-  notEqual(b: Operand): Expr;
-  /** 1 where a < b and 0 elsewhere. */
-  less(b: Operand): Expr;
-  /** 1 where a <= b and 0 elsewhere. NumPy's less_equal. */
-  lessEqual(b: Operand): Expr;
-  /** 1 where a > b and 0 elsewhere. */
-  greater(b: Operand): Expr;
-  /** 1 where a >= b and 0 elsewhere. NumPy's greater_equal. */
-  greaterEqual(b: Operand): Expr;
-  /** 1 where both are not 0. NumPy's logical_and. */
-  logicalAnd(b: Operand): Expr;
-  /** 1 where one is not 0. NumPy's logical_or. */
-  logicalOr(b: Operand): Expr;
-  /** 1 where just one is not 0. NumPy's logical_xor. */
-  logicalXor(b: Operand): Expr;
-  /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
-  clamp(low: Operand, high: Operand): Expr;
-  /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
-  matmul(b: Exclude<Operand, number>): Expr;
+  floorDivide(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 2, [2, 0]);
+   * await a.clippedDiv(b).read(); // [0.5, 2e30]
+   */
+  clippedDiv(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a moved towards 0 by b, and 0 where it would get beyond.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 1, 4]).softThreshold(2).read(); // [-1, 0, 2]
+   */
+  softThreshold(this: Kinds<FloatDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a, and 0 where its absolute value is less than b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 1, 4]).hardThreshold(2).read(); // [-3, 0, 4]
+   */
+  hardThreshold(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * y * (1 - y), where y is a result of `sigmoid`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [0.5, 0.25]);
+   * await d.sigmoidGrad(y).read(); // [0.25, 0.375]
+   */
+  sigmoidGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * (1 - y * y), where y is a result of `tanh`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [0, 0.5]);
+   * await d.tanhGrad(y).read(); // [1, 1.5]
+   */
+  tanhGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), y = gpu.matrix(1, 2, [0, 2]);
+   * await d.reluGrad(y).read(); // [0, 6]
+   */
+  reluGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), y = gpu.matrix(1, 2, [-0.5, 2]);
+   * await d.eluGrad(y).read(); // [2.5, 6]
+   */
+  eluGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * exp(-y), where y is a result of `log`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 1, [2]), y = gpu.matrix(1, 1, [0]);
+   * await d.logGrad(y).read(); // [2]
+   */
+  logGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d / (2 * y), where y is a result of `sqrt`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [1, 2]);
+   * await d.sqrtGrad(y).read(); // [0.5, 0.5]
+   */
+  sqrtGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * -d * y * y, where y is a result of `reciprocal`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [1, 0.5]);
+   * await d.recipGrad(y).read(); // [-1, -0.5]
+   */
+  recipGrad(this: Kinds<FloatDType>[K], y: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * sign(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), a = gpu.matrix(1, 2, [-1, 2]);
+   * await d.absGrad(a).read(); // [-5, 6]
+   */
+  absGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * cos(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0]);
+   * await d.sinGrad(a).read(); // [1, 2]
+   */
+  sinGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * -d * sin(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 1]);
+   * await d.cosGrad(a).read(); // [0, -1.6829]
+   */
+  cosGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d / sqrt(1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0.6]);
+   * await d.asinGrad(a).read(); // [1, 2.5]
+   */
+  asinGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * -d / sqrt(1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0.6]);
+   * await d.acosGrad(a).read(); // [-1, -2.5]
+   */
+  acosGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * cosh(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0]);
+   * await d.sinhGrad(a).read(); // [1, 2]
+   */
+  sinhGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d * sinh(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 1]);
+   * await d.coshGrad(a).read(); // [0, 2.3504]
+   */
+  coshGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d / sqrt(1 + a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 10]), a = gpu.matrix(1, 2, [0, 0.75]);
+   * await d.asinhGrad(a).read(); // [5, 8]
+   */
+  asinhGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * d / (1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 3]), a = gpu.matrix(1, 2, [0, 0.5]);
+   * await d.atanhGrad(a).read(); // [1, 4]
+   */
+  atanhGrad(this: Kinds<FloatDType>[K], a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The bits that both have.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await a.bitwiseAnd(b).read(); // [2, 4]
+   */
+  bitwiseAnd(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The bits that one has.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await a.bitwiseOr(b).read(); // [7, 5]
+   */
+  bitwiseOr(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The bits that only one has.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await a.bitwiseXor(b).read(); // [5, 1]
+   */
+  bitwiseXor(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 3], { dtype: "int32" }), b = gpu.matrix(1, 2, [4, 1], { dtype: "int32" });
+   * await a.leftShift(b).read(); // [16, 6]
+   */
+  leftShift(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [16, -8], { dtype: "int32" }), b = gpu.matrix(1, 2, [2, 1], { dtype: "int32" });
+   * await a.rightShift(b).read(); // [4, -4]
+   */
+  rightShift(this: Kinds<IntegerDType>[K], b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The element-wise minimum; NaN wins.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await a.minimum(b).read(); // [1, 2]
+   */
+  minimum(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The element-wise maximum; NaN wins.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await a.maximum(b).read(); // [3, 5]
+   */
+  maximum(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The square of a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await a.squaredDiff(b).read(); // [4, 9]
+   */
+  squaredDiff(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a where b is not negative and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [-1, 2]);
+   * await a.maskNegative(b).read(); // [0, 5]
+   */
+  maskNegative(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a where cond is not 0 and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const cond = gpu.matrix(1, 2, [0, 1]), a = gpu.matrix(1, 2, [5, 6]);
+   * await cond.copyIf(a).read(); // [0, 6]
+   */
+  copyIf(a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * a where cond is 0 and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const cond = gpu.matrix(1, 2, [0, 1]), a = gpu.matrix(1, 2, [5, 6]);
+   * await cond.copyIfNot(a).read(); // [5, 0]
+   */
+  copyIfNot(a: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where a == b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 2, 3]), b = gpu.matrix(1, 3, [1, 5, 3]);
+   * await a.equal(b).read(); // [1, 0, 1]
+   */
+  equal(b: Operands<T>[K]): Kinds<RealOf<T>>[K];
+  equal(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"float32">[K];
+  /**
+   * 1 where a != b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 2, 3]), b = gpu.matrix(1, 3, [1, 5, 3]);
+   * await a.notEqual(b).read(); // [0, 1, 0]
+   */
+  notEqual(b: Operands<T>[K]): Kinds<RealOf<T>>[K];
+  notEqual(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"float32">[K];
+  /**
+   * 1 where a < b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).less(2).read(); // [1, 0, 0]
+   */
+  less(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where a <= b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).lessEqual(2).read(); // [1, 1, 0]
+   */
+  lessEqual(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where a > b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).greater(2).read(); // [0, 0, 1]
+   */
+  greater(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where a >= b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 3]).greaterEqual(2).read(); // [0, 1, 1]
+   */
+  greaterEqual(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where both are not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 1]), b = gpu.matrix(1, 3, [1, 0, 2]);
+   * await a.logicalAnd(b).read(); // [0, 0, 1]
+   */
+  logicalAnd(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where one is not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 0]), b = gpu.matrix(1, 3, [1, 0, 0]);
+   * await a.logicalOr(b).read(); // [1, 1, 0]
+   */
+  logicalOr(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * 1 where just one is not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 1]), b = gpu.matrix(1, 3, [1, 0, 2]);
+   * await a.logicalXor(b).read(); // [1, 1, 0]
+   */
+  logicalXor(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 1, 4]).clamp(0, 2).read(); // [0, 1, 2]
+   */
+  clamp(low: Operands<T>[K], high: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `clamp`. Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.matrix(1, 3, [-3, 1, 4]).clip(0, 2).read(); // [0, 1, 2]
+   */
+  clip(low: Operands<T>[K], high: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * The matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
+   *
+   * Shapes: `m x k`, `k x n` -> `m x n`; of tensors the last two dimensions, those before stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await a.matmul(b).read(); // [19, 22, 43, 50]
+   */
+  matmul(b: Exclude<Operands<T>[K], number>): Kinds<T>[K];
+  matmul(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
    * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).sum({axis: 0}).read(); // [4, 6]
    */
-  sum(options?: ReduceOptions): Expr;
+  sum(axis?: Along[K]["reduce"]): Kinds<T>[K];
   /**
    * The maximum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is minus infinity or the
    * type's smallest value.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 5, 3, 4]).max({axis: 1}).read(); // [5, 4]
    */
-  max(options?: ReduceOptions): Expr;
+  max(axis?: Along[K]["reduce"]): Kinds<T>[K];
   /**
    * The minimum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is infinity or the type's
    * largest value.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 5, 3, 4]).min({axis: 1}).read(); // [1, 3]
    */
-  min(options?: ReduceOptions): Expr;
-  /** The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1. */
-  prod(options?: ReduceOptions): Expr;
-  /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
-  mean(options?: ReduceOptions): Expr;
+  min(axis?: Along[K]["reduce"]): Kinds<T>[K];
+  /**
+   * The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).prod({axis: 0}).read(); // [3, 8]
+   */
+  prod(axis?: Along[K]["reduce"]): Kinds<T>[K];
+  /**
+   * The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).mean({axis: 0}).read(); // [2, 3]
+   */
+  mean(this: Kinds<FloatDType | "complex64">[K], axis?: Along[K]["reduce"]): Kinds<T>[K];
   /**
    * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
    * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 4, [1, 2, 3, 4]).var({ddof: 1}).value(); // 1.6667
    */
-  var(options?: SpreadOptions): Expr;
-  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
-  std(options?: SpreadOptions): Expr;
-  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
-  norm1(options?: ReduceOptions): Expr;
-  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
-  norm2(options?: ReduceOptions): Expr;
-  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
-  normInf(options?: ReduceOptions): Expr;
+  var(this: Kinds<FloatDType | "complex64">[K], axis?: Along[K]["spread"]): Kinds<RealOf<T>>[K];
+  /**
+   * The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of `var`.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 8, [2, 4, 4, 4, 5, 5, 7, 9]).std().value(); // 2
+   */
+  std(this: Kinds<FloatDType | "complex64">[K], axis?: Along[K]["spread"]): Kinds<RealOf<T>>[K];
+  /**
+   * The sum of the absolute values of all elements, or along an axis, whose length becomes 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 2, [3, -4]).norm1().value(); // 7
+   */
+  norm1(axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
+  /**
+   * The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 2, [3, -4]).norm2().value(); // 5
+   */
+  norm2(this: Kinds<FloatDType | "complex64">[K], axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
+  /**
+   * The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 2, [3, -4]).normInf().value(); // 4
+   */
+  normInf(axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
   /**
    * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
    * the power 1/p; p may be an infinity.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 3, [1, 2, 2]).normP(3).value(); // 2.5713
    */
-  normP(p: number, options?: ReduceOptions): Expr;
+  normP(this: Kinds<FloatDType | "complex64">[K], p: number, axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
   /**
    * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
    * overflow. Of nothing it is minus infinity.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 2, [1000, 1000]).logSumExp().value(); // 1000.7
    */
-  logSumExp(options?: ReduceOptions): Expr;
+  logSumExp(this: Kinds<FloatDType>[K], axis?: Along[K]["reduce"]): Kinds<T>[K];
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
-   * NumPy's count_nonzero.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(1, 3, [1, 0, 3]).countNonzero().value(); // 2
    */
-  countNonzero(options?: ReduceOptions): Expr;
+  countNonzero(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
   /**
    * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 0.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [0, 0, 0, 3]).any({axis: 1}).read(); // [0, 1]
    */
-  any(options?: ReduceOptions): Expr;
+  any(axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
   /**
    * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 0, 3]).all({axis: 1}).read(); // [1, 0]
    */
-  all(options?: ReduceOptions): Expr;
+  all(axis?: Along[K]["reduce"]): Kinds<RealOf<T>>[K];
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argMax({axis: 1}).read(); // [1, 0]
    */
-  argMax(options?: ReduceOptions): Expr;
+  argMax(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
+  /**
+   * NumPy's name of `argMax`. The index of the largest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argmax({axis: 1}).read(); // [1, 0]
+   */
+  argmax(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argMin({axis: 1}).read(); // [0, 1]
    */
-  argMin(options?: ReduceOptions): Expr;
-  /** The sum of the diagonal, of a tensor only where it has two dimensions. */
-  trace(): Expr;
+  argMin(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
   /**
-   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
-   * order.
+   * NumPy's name of `argMin`. The index of the smallest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]).argmin({axis: 1}).read(); // [0, 1]
    */
-  sort(options?: OrderOptions): Expr;
+  argmin(axis?: Along[K]["reduce"]): Kinds<"int32">[K];
+  /**
+   * The sum of the diagonal, of a tensor only where it has two dimensions.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).trace().value(); // 5
+   */
+  trace(): Kinds<T>[K];
+  /**
+   * Each row, or along axis 0 each column, sorted in ascending order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).sort().read(); // [1, 2, 3, 7, 8, 9]
+   */
+  sort(axis?: Along[K]["order"]): Kinds<T>[K];
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
-   * equal elements keep their order. NumPy's argsort.
+   * equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).argSort().read(); // [1, 2, 0, 1, 2, 0]
    */
-  argSort(options?: OrderOptions): Expr;
+  argSort(axis?: Along[K]["order"]): Kinds<"int32">[K];
+  /**
+   * NumPy's name of `argSort`. Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending
+   * order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).argsort().read(); // [1, 2, 0, 1, 2, 0]
+   */
+  argsort(axis?: Along[K]["order"]): Kinds<"int32">[K];
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
+   *
+   * Shapes: `m x n` -> `m x k`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).topK(2).read(); // [3, 2, 9, 8]
    */
-  topK(k: number, options?: OrderOptions): Expr;
+  topK(k: number, axis?: Along[K]["order"]): Kinds<T>[K];
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
    * the largest, and of equal elements the first one comes first.
+   *
+   * Shapes: `m x n` -> `m x k`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]).argTopK(2).read(); // [0, 2, 0, 2]
    */
-  argTopK(k: number, options?: OrderOptions): Expr;
-  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
-  cumSum(options?: OrderOptions): Expr;
-  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
-  cumProd(options?: OrderOptions): Expr;
-  /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(options?: NormaliseOptions): Expr;
-  /** The logarithm of Softmax. */
-  logSoftmax(options?: NormaliseOptions): Expr;
-  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
-  hardmax(options?: NormaliseOptions): Expr;
+  argTopK(k: number, axis?: Along[K]["order"]): Kinds<"int32">[K];
+  /**
+   * Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumSum().read(); // [1, 3, 6, 4, 9, 15]
+   */
+  cumSum(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * NumPy's name of `cumSum`. Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumsum().read(); // [1, 3, 6, 4, 9, 15]
+   */
+  cumsum(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumProd().read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumProd(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * NumPy's name of `cumProd`. Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).cumprod().read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumprod(axis?: Along[K]["order"]): Kinds<T>[K];
+  /**
+   * exp(a) divided by its sum, row by row, computed without overflow.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 1, 0, 1]).softmax().read(); // [0.5, 0.5, 0.26894, 0.73106]
+   */
+  softmax(this: Kinds<FloatDType>[K], axis?: Along[K]["normalise"]): Kinds<T>[K];
+  /**
+   * The logarithm of `softmax`.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 1, 0, 1]).logSoftmax().read(); // [-0.69315, -0.69315, -1.3133, -0.31326]
+   */
+  logSoftmax(this: Kinds<FloatDType>[K], axis?: Along[K]["normalise"]): Kinds<T>[K];
+  /**
+   * 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [3, 1, 2, 7, 9, 8]).hardmax().read(); // [1, 0, 0, 0, 1, 0]
+   */
+  hardmax(axis?: Along[K]["normalise"]): Kinds<T>[K];
 }
 
 /** The operations of an expression. */
-export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceOptions, NormaliseOptions, SpreadOptions, OrderOptions> {
-  /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
-  diag(k?: number): Expr;
-  /** The diagonal k of a as a row, the main one for 0. */
-  diagonal(k?: number): Expr;
-  /** a with 0 above the diagonal k. */
-  tril(k?: number): Expr;
-  /** a with 0 below the diagonal k. */
-  triu(k?: number): Expr;
-  /** a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side. */
-  band(lower: number, upper: number): Expr;
-  /** Has each row of a n times, one below the other. */
-  repeatRows(n: number): Expr;
-  /** Has each column of a n times, one beside the other. */
-  repeatCols(n: number): Expr;
-  /** a rows times below itself and cols times beside. */
-  tile(rows: number, cols: number): Expr;
-  /** Has the rows of a in reverse order. NumPy's flipud. */
-  flipRows(): Expr;
-  /** Has the columns of a in reverse order. NumPy's fliplr. */
-  flipCols(): Expr;
-  /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
-  roll(rows: number, cols: number): Expr;
-  /** a with a margin of a value. */
-  pad(top: number, bottom: number, left: number, right: number, value?: number): Expr;
-  /** Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0. */
-  takeRows(rows: Expr): Expr;
-  /** Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0. */
-  takeCols(cols: Expr): Expr;
-  /** The Kronecker product: b times each element of a. */
-  kron(b: Expr): Expr;
-  /** The Kronecker product of each two columns, a's row number running faster, as in CNTK. */
-  khatriRao(b: Expr): Expr;
-  /** The product of each element of a, a row or a column, with each of b. */
-  outer(b: Expr): Expr;
-  /** The cross product of each two rows of three elements. */
-  cross(b: Expr): Expr;
-  /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
-  broadcastTo(rows: number, cols: number): Expr;
+export interface ExprOperations<T extends DType> extends ElementOperations<"expr", T> {
+  /**
+   * A square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is `diagonal`.
+   *
+   * Shapes: `1 x n` -> `n+|k| x n+|k|`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).diag().read(); // [1, 0, 0, 2]
+   */
+  diag(k?: number): Expr<T>;
+  /**
+   * The diagonal k of a as a row, the main one for 0.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).diagonal().read(); // [1, 4]
+   */
+  diagonal(k?: number): Expr<T>;
+  /**
+   * a with 0 above the diagonal k.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).tril().read(); // [1, 0, 3, 4]
+   */
+  tril(k?: number): Expr<T>;
+  /**
+   * a with 0 below the diagonal k.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).triu().read(); // [1, 2, 0, 4]
+   */
+  triu(k?: number): Expr<T>;
+  /**
+   * a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(3, 3, [1, 2, 3, 4, 5, 6, 7, 8, 9]).band(0, 1).read(); // [1, 2, 0, 0, 5, 6, 0, 0, 9]
+   */
+  band(lower: number, upper: number): Expr<T>;
+  /**
+   * Each row of a n times, one below the other.
+   *
+   * Shapes: `r x c` -> `n*r x c`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).repeatRows(2).read(); // [1, 2, 1, 2, 3, 4, 3, 4]
+   */
+  repeatRows(n: number): Expr<T>;
+  /**
+   * Each column of a n times, one beside the other.
+   *
+   * Shapes: `r x c` -> `r x n*c`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).repeatCols(2).read(); // [1, 1, 2, 2, 3, 3, 4, 4]
+   */
+  repeatCols(n: number): Expr<T>;
+  /**
+   * a rows times below itself and cols times beside.
+   *
+   * Shapes: `m x n` -> `rows*m x cols*n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).tile(2, 3).read(); // [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]
+   */
+  tile(rows: number, cols: number): Expr<T>;
+  /**
+   * The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).flipRows().read(); // [3, 4, 1, 2]
+   */
+  flipRows(): Expr<T>;
+  /**
+   * NumPy's name of `flipRows`. The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).flipud().read(); // [3, 4, 1, 2]
+   */
+  flipud(): Expr<T>;
+  /**
+   * The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).flipCols().read(); // [2, 1, 4, 3]
+   */
+  flipCols(): Expr<T>;
+  /**
+   * NumPy's name of `flipCols`. The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).fliplr().read(); // [2, 1, 4, 3]
+   */
+  fliplr(): Expr<T>;
+  /**
+   * a moved down by rows and to the right by cols, what leaves it coming in at the other end.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).roll(0, 1).read(); // [3, 1, 2, 6, 4, 5]
+   */
+  roll(rows: number, cols: number): Expr<T>;
+  /**
+   * a with a margin of a value.
+   *
+   * Shapes: `m x n` -> `top+m+bottom x left+n+right`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).pad(1, 0, 0, 1, 9).read(); // [9, 9, 9, 1, 2, 9]
+   */
+  pad(top: number, bottom: number, left: number, right: number, value?: number): Expr<T>;
+  /**
+   * Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0.
+   *
+   * Shapes: `m x n`, `1 x k` -> `k x n`.
+   * @example
+   * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
+   * await a.takeRows(rows).read(); // [5, 6, 1, 2]
+   */
+  takeRows(rows: Expr<"int32">): Expr<T>;
+  /**
+   * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
+   *
+   * Shapes: `m x n`, `1 x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
+   * await a.takeCols(cols).read(); // [3, 1, 6, 4]
+   */
+  takeCols(cols: Expr<"int32">): Expr<T>;
+  /**
+   * The Kronecker product: b times each element of a.
+   *
+   * Shapes: `m x n`, `k x l` -> `m*k x n*l`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(2, 1, [1, 10]);
+   * await a.kron(b).read(); // [1, 2, 10, 20]
+   */
+  kron(b: Expr<T>): Expr<T>;
+  /**
+   * The Kronecker product of each two columns, a's row number running faster, as in CNTK.
+   *
+   * Shapes: `m x n`, `k x n` -> `m*k x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(2, 2, [1, 2, 10, 20]);
+   * await a.khatriRao(b).read(); // [1, 4, 10, 40]
+   */
+  khatriRao(b: Expr<T>): Expr<T>;
+  /**
+   * The product of each element of a, a row or a column, with each of b.
+   *
+   * Shapes: `1 x m`, `1 x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 3, [3, 4, 5]);
+   * await a.outer(b).read(); // [3, 4, 5, 6, 8, 10]
+   */
+  outer(b: Expr<T>): Expr<T>;
+  /**
+   * The cross product of each two rows of three elements.
+   *
+   * Shapes: `m x 3`, `m x 3` -> `m x 3`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 0, 0]), b = gpu.matrix(1, 3, [0, 1, 0]);
+   * await a.cross(b).read(); // [0, 0, 1]
+   */
+  cross(b: Expr<T>): Expr<T>;
+  /**
+   * a stretched to rows x cols where it has one row or column.
+   *
+   * Shapes: `1 x n` -> `rows x cols`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2]).broadcastTo(2, 2).read(); // [1, 2, 1, 2]
+   */
+  broadcastTo(rows: number, cols: number): Expr<T>;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
-   * ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
-   * infinities or NaN. LU tells the condition.
+   * `ErrSingular`, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+   * infinities or NaN.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 1, 1, 3]), b = gpu.matrix(2, 1, [3, 5]);
+   * await a.solve(b).read(); // [0.8, 1.4]
    */
-  solve(b: Expr): Expr;
+  solve(b: Expr<T>): Expr<T>;
   /**
-   * The inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or NaN, as with
-   * Solve. Solve is faster and more accurate than a product with it.
+   * The inverse of a square a, by LU with partial pivoting. A singular a is `ErrSingular` or gives infinities or NaN, as
+   * with `solve`. `solve` is faster and more accurate than a product with it.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 1, 1, 1]).inv().read(); // [1, -1, -1, 2]
    */
-  inv(): Expr;
-  /** The determinant of a square a, 1x1. LogDet does not overflow. */
-  det(): Expr;
-  /** The logarithm of the absolute value of the determinant of a square a, 1x1. */
-  logDet(): Expr;
-  /** The sign of the determinant of a square a, 1x1: 1, -1 or 0. */
-  detSign(): Expr;
-  /** L of P * a = L * U, with partial pivoting: its diagonal is 1. */
-  lowerLU(): Expr;
-  /** U of P * a = L * U, with partial pivoting. */
-  upperLU(): Expr;
-  /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
-  permutedLU(): Expr;
+  inv(): Expr<T>;
+  /**
+   * The determinant of a square a, 1x1. `logDet` does not overflow.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).det().value(); // -2
+   */
+  det(): Expr<T>;
+  /**
+   * The logarithm of the absolute value of the determinant of a square a, 1x1.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 0, 0, 3]).logDet().value(); // 1.7918
+   */
+  logDet(): Expr<T>;
+  /**
+   * The sign of the determinant of a square a, 1x1: 1, -1 or 0.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).detSign().value(); // -1
+   */
+  detSign(): Expr<T>;
+  /**
+   * L of P * a = L * U, with partial pivoting: its diagonal is 1.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 4, 4]).lowerLU().read(); // [1, 0, 0.25, 1]
+   */
+  lowerLU(): Expr<T>;
+  /**
+   * U of P * a = L * U, with partial pivoting.
+   *
+   * Shapes: `m x n` -> `min(m, n) x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 4, 4]).upperLU().read(); // [4, 4, 0, 1]
+   */
+  upperLU(): Expr<T>;
+  /**
+   * P * a of P * a = L * U: the rows of a in the order of the pivots.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 4, 4]).permutedLU().read(); // [4, 4, 1, 2]
+   */
+  permutedLU(): Expr<T>;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
-   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
+   * another matrix is `ErrNotPosDef`; where it is only assigned, it has NaN on its diagonal.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [4, 2, 2, 5]).cholesky().read(); // [2, 0, 1, 2]
    */
-  cholesky(): Expr;
-  /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
-  solveLower(b: Expr): Expr;
-  /** The solution x of a * x = b for an upper triangular a, whose upper triangle is read. */
-  solveUpper(b: Expr): Expr;
-  /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
-  solveStack(b: Expr): Expr;
-  /** Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a. */
-  qFactor(): Expr;
-  /** R of a = Q * R, upper triangular. */
-  rFactor(): Expr;
+  cholesky(): Expr<T>;
+  /**
+   * The solution x of a * x = b for a lower triangular a, whose lower triangle is read.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 0, 1, 1]), b = gpu.matrix(2, 1, [4, 5]);
+   * await a.solveLower(b).read(); // [2, 3]
+   */
+  solveLower(b: Expr<T>): Expr<T>;
+  /**
+   * The solution x of a * x = b for an upper triangular a, whose upper triangle is read.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 1, 0, 1]), b = gpu.matrix(2, 1, [4, 2]);
+   * await a.solveUpper(b).read(); // [1, 2]
+   */
+  solveUpper(b: Expr<T>): Expr<T>;
+  /**
+   * The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all.
+   *
+   * Shapes: `k*n x n`, `k*n x m` -> `k*n x m`.
+   * @example
+   * const a = gpu.matrix(2, 1, [2, 4]), b = gpu.matrix(2, 1, [6, 8]);
+   * await a.solveStack(b).read(); // [3, 2]
+   */
+  solveStack(b: Expr<T>): Expr<T>;
+  /**
+   * Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [0, 1, 1, 0]).qFactor().abs().read(); // [0, 1, 1, 0]
+   */
+  qFactor(): Expr<T>;
+  /**
+   * R of a = Q * R, upper triangular.
+   *
+   * Shapes: `m x n` -> `min(m, n) x n`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 4, 5]).rFactor().abs().read(); // [5, 4, 0, 3]
+   */
+  rFactor(): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
-   * than rows. The rank of a is its smaller dimension; PseudoInverse takes any. NumPy's lstsq.
+   * than rows. The rank of a is its smaller dimension; `pinv` takes any.
+   *
+   * Shapes: `m x n`, `m x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(3, 2, [1, 0, 1, 1, 1, 2]), b = gpu.matrix(3, 1, [1, 3, 5]);
+   * await a.lstsq(b).read(); // [1, 2]
    */
-  lstsq(b: Expr): Expr;
+  lstsq(b: Expr<T>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
-   * NumPy's eigvalsh.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigenvalues().read(); // [1, 3]
    */
-  eigenvalues(): Expr;
-  /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
-  eigenvectors(): Expr;
-  /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
-  singularValues(): Expr;
-  /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
-  leftVectors(): Expr;
-  /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
-  rightVectors(): Expr;
+  eigenvalues(): Expr<T>;
+  /**
+   * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
+   * order, by Jacobi rotations.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigvalsh().read(); // [1, 3]
+   */
+  eigvalsh(): Expr<T>;
+  /**
+   * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [2, 0, 0, 1]).eigenvectors().abs().read(); // [0, 1, 1, 0]
+   */
+  eigenvectors(): Expr<T>;
+  /**
+   * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).singularValues().read(); // [4, 3]
+   */
+  singularValues(): Expr<T>;
+  /**
+   * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).svdvals().read(); // [4, 3]
+   */
+  svdvals(): Expr<T>;
+  /**
+   * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).leftVectors().abs().read(); // [0, 1, 1, 0]
+   */
+  leftVectors(): Expr<T>;
+  /**
+   * V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
+   *
+   * Shapes: `m x n` -> `n x min(m, n)`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).rightVectors().abs().read(); // [0, 1, 1, 0]
+   */
+  rightVectors(): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
-   * is the larger dimension times 2^-23. NumPy's pinv.
+   * is the larger dimension times 2^-23.
+   *
+   * Shapes: `m x n` -> `n x m`.
+   * @example
+   * await gpu.matrix(2, 1, [2, 0]).pinv().read(); // [0.5, 0]
    */
-  pinv(tolerance?: number): Expr;
+  pinv(tolerance?: number): Expr<T>;
   /**
    * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
    * times 2^-23.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 2, 4]).rank().value(); // 1
    */
-  rank(tolerance?: number): Expr;
-  /** The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix. */
-  cond(): Expr;
+  rank(tolerance?: number): Expr<T>;
+  /**
+   * The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(2, 2, [3, 0, 0, 4]).cond().value(); // 1.3333
+   */
+  cond(): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
-   * NumPy's expm.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [0, 1, 0, 0]).expm().read(); // [1, 1, 0, 1]
    */
-  expm(): Expr;
-  /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
-  matrixPower(k: number): Expr;
+  expm(): Expr<T>;
+  /**
+   * The product of k square matrices a, of its inverse for negative k.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 1, 0, 1]).matrixPower(3).read(); // [1, 3, 0, 1]
+   */
+  matrixPower(k: number): Expr<T>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
    * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   *
+   * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await a.putRows(rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows(rows: Expr, b: Expr): Expr;
-  /** a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as PutRows. */
-  putCols(cols: Expr, b: Expr): Expr;
+  putRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
+  /**
+   * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
+   *
+   * Shapes: `m x n`, `1 x k`, `m x k` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
+   * await a.putCols(cols, b).read(); // [1, 8, 3, 9]
+   */
+  putCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
+   *
+   * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
+   * await a.addToRows(rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows(rows: Expr, b: Expr): Expr;
-  /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
-  addToCols(cols: Expr, b: Expr): Expr;
-  /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
-  putDiag(d: Expr, k?: number): Expr;
-  /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
-  addToDiag(d: Expr, k?: number): Expr;
+  addToRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
   /**
-   * a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that does not
-   * fit in there ErrIndex.
+   * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
+   *
+   * Shapes: `m x n`, `1 x k`, `m x k` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
+   * await a.addToCols(cols, b).read(); // [1, 10, 3, 13]
    */
-  put(b: Expr, i: number, j: number): Expr;
-  /** a with b added to its elements from row i and column j on. It is as Put. */
-  addTo(b: Expr, i: number, j: number): Expr;
+  addToCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  /**
+   * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
+   *
+   * Shapes: `n x n`, `1 x n` -> `n x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), d = gpu.matrix(1, 2, [8, 9]);
+   * await a.putDiag(d).read(); // [8, 2, 3, 9]
+   */
+  putDiag(d: Expr<T>, k?: number): Expr<T>;
+  /**
+   * a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k.
+   *
+   * Shapes: `n x n`, `1 x n` -> `n x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), d = gpu.matrix(1, 2, [8, 9]);
+   * await a.addToDiag(d).read(); // [9, 2, 3, 13]
+   */
+  addToDiag(d: Expr<T>, k?: number): Expr<T>;
+  /**
+   * a with its elements from row i and column j on replaced by b. A b that is larger than a is `ErrShape`, one that does not
+   * fit in there `ErrIndex`.
+   *
+   * Shapes: `m x n`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 1, [9]);
+   * await a.put(b, 0, 1).read(); // [1, 9, 3, 4]
+   */
+  put(b: Expr<T>, i: number, j: number): Expr<T>;
+  /**
+   * a with b added to its elements from row i and column j on. It is as `put`.
+   *
+   * Shapes: `m x n`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 1, [9]);
+   * await a.addTo(b, 0, 1).read(); // [1, 11, 3, 4]
+   */
+  addTo(b: Expr<T>, i: number, j: number): Expr<T>;
   /**
    * The elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j) is
    * a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
    * that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l` -> `k x l`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
+   * await a.gather(rows, cols).read(); // [2, 3]
    */
-  gather(rows: Expr, cols: Expr): Expr;
-  /** The products of each two rows, a column. */
-  dotRows(b: Expr): Expr;
-  /** The products of each two columns, a row. */
-  dotCols(b: Expr): Expr;
+  gather(rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  /**
+   * The products of each two rows, a column.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x 1`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await a.dotRows(b).read(); // [17, 53]
+   */
+  dotRows(b: Expr<T>): Expr<T>;
+  /**
+   * The products of each two columns, a row.
+   *
+   * Shapes: `m x n`, `m x n` -> `1 x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await a.dotCols(b).read(); // [26, 44]
+   */
+  dotCols(b: Expr<T>): Expr<T>;
   /**
    * The products of the matrices of two stacks: a and b are count matrices below each other. All but large ones are
-   * multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they have
-   * elements are rows of a matrix with such a stride: Reshape of a Slice of those.
+   * multiplied in one launch, and `transposeStack` of an operand costs nothing. Matrices that lie further apart than they
+   * have elements are rows of a matrix with such a stride: `reshape` of a `slice` of those.
+   *
+   * Shapes: `count*m x n`, `count*n x k` -> `count*m x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(4, 1, [5, 6, 7, 8]);
+   * await a.mulStack(b, 2).read(); // [17, 53]
    */
-  mulStack(b: Expr, count: number): Expr;
+  mulStack(b: Expr<T>, count: number): Expr<T>;
   /**
    * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
    * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   *
+   * Shapes: `m x n` -> `1 x bins`.
+   * @example
+   * await gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]).histogram(2, 0, 1).read(); // [1, 3]
    */
-  histogram(bins: number, low: number, high: number): Expr;
-  /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */
-  bincount(classes: number): Expr;
-  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32. */
-  searchSorted(b: Expr): Expr;
+  histogram(bins: number, low: number, high: number): Expr<"int32">;
+  /**
+   * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
+   *
+   * Shapes: `m x n` -> `1 x classes`.
+   * @example
+   * await gpu.matrix(1, 3, [0, 2, 2], { dtype: "int32" }).bincount(3).read(); // [1, 0, 2]
+   */
+  bincount(classes: number): Expr<"int32">;
+  /**
+   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await a.searchSorted(b).read(); // [0, 1, 2]
+   */
+  searchSorted(b: Expr<T>): Expr<"int32">;
   /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await a.putElements(rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements(rows: Expr, cols: Expr, b: Expr): Expr;
+  putElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await a.addToElements(rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements(rows: Expr, cols: Expr, b: Expr): Expr;
-  /** The transposes of the matrices of a stack, below each other: a is count matrices below each other. */
-  transposeStack(count: number): Expr;
-  /** The symmetric matrix of the lower triangle of a. What is above the diagonal is not used. */
-  symmetricLower(): Expr;
-  /** The symmetric matrix of the upper triangle of a. What is below the diagonal is not used. */
-  symmetricUpper(): Expr;
-  /** How many different elements a has, 1x1. As int32. All NaN are one. */
-  countUnique(): Expr;
+  addToElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  /**
+   * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
+   *
+   * Shapes: `count*m x n` -> `count*n x m`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).transposeStack(2).read(); // [1, 2, 3, 4]
+   */
+  transposeStack(count: number): Expr<T>;
+  /**
+   * The symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 0, 2, 3]).symmetricLower().read(); // [1, 2, 2, 3]
+   */
+  symmetricLower(): Expr<T>;
+  /**
+   * The symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrix(2, 2, [1, 2, 0, 3]).symmetricUpper().read(); // [1, 2, 2, 3]
+   */
+  symmetricUpper(): Expr<T>;
+  /**
+   * How many different elements a has, 1x1. As int32. All NaN are one.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.matrix(1, 3, [3, 1, 3]).countUnique().value(); // 2
+   */
+  countUnique(): Expr<"int32">;
   /**
    * The k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are fewer, 0
-   * follows; CountUnique says how many there are.
+   * follows; `countUnique` says how many there are.
+   *
+   * Shapes: `m x n` -> `1 x k`.
+   * @example
+   * await gpu.matrix(1, 3, [3, 1, 3]).unique(2).read(); // [1, 3]
    */
-  unique(k?: number): Expr;
-  /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
-  uniqueCounts(k?: number): Expr;
-  /** The complex numbers a + b i. Both are float32. Dimensions of 1 stretch. */
-  complex(b: Expr): Expr;
-  /** The real parts. As float32; of real numbers those themselves. */
-  real(): Expr;
-  /** The imaginary parts. As float32; of real numbers 0. */
-  imag(): Expr;
-  /** The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi. */
-  angle(): Expr;
-  /** The complex conjugates. Real numbers are their own. */
-  conj(): Expr;
-  /** The transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too. */
-  conjTranspose(): Expr;
+  unique(k?: number): Expr<T>;
+  /**
+   * How many elements of a are each of those of `unique`, a row. As int32. Where there are fewer, 0 follows.
+   *
+   * Shapes: `m x n` -> `1 x k`.
+   * @example
+   * await gpu.matrix(1, 3, [3, 1, 3]).uniqueCounts(2).read(); // [1, 2]
+   */
+  uniqueCounts(k?: number): Expr<"int32">;
+  /**
+   * The complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 2, [3, 4]);
+   * await a.complex(b).read(); // [1, 3, 2, 4]
+   */
+  complex(b: Expr<T>): Expr<"complex64">;
+  /**
+   * The real parts. As float32; of real numbers those themselves.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).real().read(); // [1, 3]
+   */
+  real(): Expr<"float32">;
+  /**
+   * The imaginary parts. As float32; of real numbers 0.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).imag().read(); // [2, 4]
+   */
+  imag(): Expr<"float32">;
+  /**
+   * The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [0, 1, -1, 0], { dtype: "complex64" }).angle().read(); // [1.5708, 3.1416]
+   */
+  angle(): Expr<"float32">;
+  /**
+   * The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).conj().read(); // [1, -2, 3, -4]
+   */
+  conj(): Expr<T>;
+  /**
+   * The transpose of the complex conjugates. Of real numbers it is the transpose.
+   *
+   * Shapes: `m x n` -> `n x m`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).conjTranspose().read(); // [1, -2, 3, -4]
+   */
+  conjTranspose(): Expr<T>;
 }
 
 /**
@@ -556,748 +2028,2480 @@ export interface ExprOperations extends ElementOperations<Expr, Operand, ReduceO
  * `gumbel` are computed of the same bits and equal but for their last places.
  */
 export interface GpuOperations {
-  /** -a. NumPy's negative. */
-  neg(a: Expr): Expr;
-  neg(a: Tensor): Tensor;
-  /** The absolute value. */
-  abs(a: Expr): Expr;
-  abs(a: Tensor): Tensor;
-  /** -1, 0 or 1, and NaN of NaN. */
-  sign(a: Expr): Expr;
-  sign(a: Tensor): Tensor;
-  /** a * a, element by element. */
-  square(a: Expr): Expr;
-  square(a: Tensor): Tensor;
-  /** 1 / a. Within 3 ulp. */
-  reciprocal(a: Expr): Expr;
-  reciprocal(a: Tensor): Tensor;
-  /** Rounds down. */
-  floor(a: Expr): Expr;
-  floor(a: Tensor): Tensor;
-  /** Rounds up. */
-  ceil(a: Expr): Expr;
-  ceil(a: Tensor): Tensor;
-  /** Rounds to the nearest whole number, halves to even. */
-  round(a: Expr): Expr;
-  round(a: Tensor): Tensor;
-  /** Rounds towards zero. */
-  trunc(a: Expr): Expr;
-  trunc(a: Tensor): Tensor;
-  /** The square root. Within 3 ulp. */
-  sqrt(a: Expr): Expr;
-  sqrt(a: Tensor): Tensor;
-  /** e to the power a. Within 3 ulp. */
-  exp(a: Expr): Expr;
-  exp(a: Tensor): Tensor;
-  /** The natural logarithm. Within 3 ulp. */
-  log(a: Expr): Expr;
-  log(a: Tensor): Tensor;
-  /** The sine. Within 4 ulp. */
-  sin(a: Expr): Expr;
-  sin(a: Tensor): Tensor;
-  /** The cosine. Within 4 ulp. */
-  cos(a: Expr): Expr;
-  cos(a: Tensor): Tensor;
-  /** The tangent. Within 6 ulp. */
-  tan(a: Expr): Expr;
-  tan(a: Tensor): Tensor;
-  /** The arcsine. Within 4 ulp. NumPy's arcsin. */
-  asin(a: Expr): Expr;
-  asin(a: Tensor): Tensor;
-  /** The arccosine. Within 4 ulp. NumPy's arccos. */
-  acos(a: Expr): Expr;
-  acos(a: Tensor): Tensor;
-  /** The arctangent. Within 4 ulp. NumPy's arctan. */
-  atan(a: Expr): Expr;
-  atan(a: Tensor): Tensor;
-  /** The hyperbolic sine. Within 4 ulp. */
-  sinh(a: Expr): Expr;
-  sinh(a: Tensor): Tensor;
-  /** The hyperbolic cosine. Within 4 ulp. */
-  cosh(a: Expr): Expr;
-  cosh(a: Tensor): Tensor;
-  /** The hyperbolic tangent. Within 4 ulp. */
-  tanh(a: Expr): Expr;
-  tanh(a: Tensor): Tensor;
-  /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
-  asinh(a: Expr): Expr;
-  asinh(a: Tensor): Tensor;
-  /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
-  acosh(a: Expr): Expr;
-  acosh(a: Tensor): Tensor;
-  /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
-  atanh(a: Expr): Expr;
-  atanh(a: Tensor): Tensor;
-  /** 2 to the power a. Within 4 ulp. */
-  exp2(a: Expr): Expr;
-  exp2(a: Tensor): Tensor;
-  /** 10 to the power a. Within 4 ulp. */
-  exp10(a: Expr): Expr;
-  exp10(a: Tensor): Tensor;
-  /** exp(a) - 1, accurate near 0. Within 4 ulp. */
-  expm1(a: Expr): Expr;
-  expm1(a: Tensor): Tensor;
-  /** The logarithm to base 2. Within 4 ulp. */
-  log2(a: Expr): Expr;
-  log2(a: Tensor): Tensor;
-  /** The logarithm to base 10. Within 4 ulp. */
-  log10(a: Expr): Expr;
-  log10(a: Tensor): Tensor;
-  /** Log(1 + a), accurate near 0. Within 4 ulp. */
-  log1p(a: Expr): Expr;
-  log1p(a: Tensor): Tensor;
-  /** The cube root. Within 4 ulp. */
-  cbrt(a: Expr): Expr;
-  cbrt(a: Tensor): Tensor;
-  /** 1 / sqrt(a). Within 4 ulp. */
-  rsqrt(a: Expr): Expr;
-  rsqrt(a: Tensor): Tensor;
-  /** 1 / cbrt(a). Within 8 ulp. */
-  rcbrt(a: Expr): Expr;
-  rcbrt(a: Tensor): Tensor;
+  /**
+   * -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.neg(gpu.matrix(1, 3, [1, -2, 0.5])).read(); // [-1, 2, -0.5]
+   */
+  neg<T extends DType>(a: Expr<T>): Expr<T>;
+  neg<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `neg`. -a.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.negative(gpu.matrix(1, 3, [1, -2, 0.5])).read(); // [-1, 2, -0.5]
+   */
+  negative<T extends DType>(a: Expr<T>): Expr<T>;
+  negative<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.abs(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [1, 0, 2]
+   */
+  abs<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  abs<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * -1, 0 or 1, and NaN of NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sign(gpu.matrix(1, 3, [-3, 0, 2])).read(); // [-1, 0, 1]
+   */
+  sign<T extends DType>(a: Expr<T>): Expr<T>;
+  sign<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * a * a, element by element.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.square(gpu.matrix(1, 3, [1, -2, 3])).read(); // [1, 4, 9]
+   */
+  square<T extends DType>(a: Expr<T>): Expr<T>;
+  square<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / a. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.reciprocal(gpu.matrix(1, 3, [1, 2, 4])).read(); // [1, 0.5, 0.25]
+   */
+  reciprocal<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  reciprocal<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * Rounds down.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.floor(gpu.matrix(1, 3, [1.5, -1.5, 2])).read(); // [1, -2, 2]
+   */
+  floor<T extends DType>(a: Expr<T>): Expr<T>;
+  floor<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * Rounds up.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.ceil(gpu.matrix(1, 3, [1.5, -1.5, 2])).read(); // [2, -1, 2]
+   */
+  ceil<T extends DType>(a: Expr<T>): Expr<T>;
+  ceil<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * Rounds to the nearest whole number, halves to even.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.round(gpu.matrix(1, 4, [0.5, 1.5, 2.4, -1.6])).read(); // [0, 2, 2, -2]
+   */
+  round<T extends DType>(a: Expr<T>): Expr<T>;
+  round<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * Rounds towards zero.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.trunc(gpu.matrix(1, 2, [1.7, -1.7])).read(); // [1, -1]
+   */
+  trunc<T extends DType>(a: Expr<T>): Expr<T>;
+  trunc<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The square root. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sqrt(gpu.matrix(1, 3, [1, 4, 2])).read(); // [1, 2, 1.4142]
+   */
+  sqrt<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  sqrt<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * e to the power a. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.exp(gpu.matrix(1, 3, [0, 1, -1])).read(); // [1, 2.7183, 0.36788]
+   */
+  exp<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  exp<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The natural logarithm. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.log(gpu.matrix(1, 2, [1, 10])).read(); // [0, 2.3026]
+   */
+  log<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  log<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.84147]
+   */
+  sin<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  sin<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cos(gpu.matrix(1, 2, [0, 1])).read(); // [1, 0.5403]
+   */
+  cos<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  cos<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The tangent. Within 6 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.tan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5574]
+   */
+  tan<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  tan<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.asin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5708]
+   */
+  asin<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  asin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `asin`. The arcsine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arcsin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5708]
+   */
+  arcsin<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arcsin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.acos(gpu.matrix(1, 2, [1, 0])).read(); // [0, 1.5708]
+   */
+  acos<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  acos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `acos`. The arccosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arccos(gpu.matrix(1, 2, [1, 0])).read(); // [0, 1.5708]
+   */
+  arccos<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arccos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.atan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.7854]
+   */
+  atan<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  atan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `atan`. The arctangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arctan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.7854]
+   */
+  arctan<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arctan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.1752]
+   */
+  sinh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  sinh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cosh(gpu.matrix(1, 2, [0, 1])).read(); // [1, 1.5431]
+   */
+  cosh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  cosh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.tanh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.76159]
+   */
+  tanh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  tanh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
+  /**
+   * The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.asinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.88137]
+   */
+  asinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  asinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `asinh`. The inverse hyperbolic sine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arcsinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.88137]
+   */
+  arcsinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arcsinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.acosh(gpu.matrix(1, 2, [1, 2])).read(); // [0, 1.317]
+   */
+  acosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  acosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `acosh`. The inverse hyperbolic cosine. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arccosh(gpu.matrix(1, 2, [1, 2])).read(); // [0, 1.317]
+   */
+  arccosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arccosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.atanh(gpu.matrix(1, 2, [0, 0.5])).read(); // [0, 0.54931]
+   */
+  atanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  atanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `atanh`. The inverse hyperbolic tangent. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.arctanh(gpu.matrix(1, 2, [0, 0.5])).read(); // [0, 0.54931]
+   */
+  arctanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  arctanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 2 to the power a. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.exp2(gpu.matrix(1, 3, [0, 3, -1])).read(); // [1, 8, 0.5]
+   */
+  exp2<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  exp2<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 10 to the power a. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.exp10(gpu.matrix(1, 3, [0, 2, -1])).read(); // [1, 100, 0.1]
+   */
+  exp10<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  exp10<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * exp(a) - 1, accurate near 0. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.expm1(gpu.matrix(1, 2, [0, 1e-3])).read(); // [0, 0.0010005]
+   */
+  expm1<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  expm1<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The logarithm to base 2. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.log2(gpu.matrix(1, 2, [1, 8])).read(); // [0, 3]
+   */
+  log2<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  log2<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The logarithm to base 10. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.log10(gpu.matrix(1, 2, [1, 1000])).read(); // [0, 3]
+   */
+  log10<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  log10<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * log(1 + a), accurate near 0. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.log1p(gpu.matrix(1, 2, [0, 1e-3])).read(); // [0, 0.0009995]
+   */
+  log1p<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  log1p<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The cube root. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cbrt(gpu.matrix(1, 2, [8, -27])).read(); // [2, -3]
+   */
+  cbrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  cbrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / sqrt(a). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.rsqrt(gpu.matrix(1, 2, [1, 4])).read(); // [1, 0.5]
+   */
+  rsqrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  rsqrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / cbrt(a). Within 8 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.rcbrt(gpu.matrix(1, 2, [1, 8])).read(); // [1, 0.5]
+   */
+  rcbrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  rcbrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
    * the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.lgamma(gpu.matrix(1, 2, [1, 5])).read(); // [0, 3.1781]
    */
-  lgamma(a: Expr): Expr;
-  lgamma(a: Tensor): Tensor;
+  lgamma<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  lgamma<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * The derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1 and
-   * the square of the result. Within 16 ulp.
+   * The derivative of `lgamma`. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1
+   * and the square of the result. Within 16 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.digamma(gpu.matrix(1, 2, [1, 2])).read(); // [-0.57722, 0.42278]
    */
-  digamma(a: Expr): Expr;
-  digamma(a: Tensor): Tensor;
-  /** The error function. Within 4 ulp. */
-  erf(a: Expr): Expr;
-  erf(a: Tensor): Tensor;
-  /** 1 - erf(a), accurate where that is small. Within 8 ulp. */
-  erfc(a: Expr): Expr;
-  erfc(a: Tensor): Tensor;
-  /** 1 / (1 + exp(-a)). Within 5 ulp. */
-  sigmoid(a: Expr): Expr;
-  sigmoid(a: Tensor): Tensor;
-  /** a where it is positive and 0 elsewhere. */
-  relu(a: Expr): Expr;
-  relu(a: Tensor): Tensor;
-  /** Log(1 + exp(a)). Within 4 ulp. */
-  softplus(a: Expr): Expr;
-  softplus(a: Tensor): Tensor;
-  /** a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp. */
-  elu(a: Expr): Expr;
-  elu(a: Tensor): Tensor;
+  digamma<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  digamma<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * The error function. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.erf(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.8427]
+   */
+  erf<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  erf<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 - erf(a), accurate where that is small. Within 8 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.erfc(gpu.matrix(1, 2, [0, 1])).read(); // [1, 0.1573]
+   */
+  erfc<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  erfc<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / (1 + exp(-a)). Within 5 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sigmoid(gpu.matrix(1, 3, [0, 2, -2])).read(); // [0.5, 0.8808, 0.1192]
+   */
+  sigmoid<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  sigmoid<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * a where it is positive and 0 elsewhere.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.relu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [0, 0, 2]
+   */
+  relu<T extends DType>(a: Expr<T>): Expr<T>;
+  relu<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * log(1 + exp(a)). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.softplus(gpu.matrix(1, 2, [0, 1])).read(); // [0.69315, 1.3133]
+   */
+  softplus<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  softplus<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.elu(gpu.matrix(1, 2, [-1, 2])).read(); // [-0.63212, 2]
+   */
+  elu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  elu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
    * 32 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.gelu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [-0.15866, 0, 1.9545]
    */
-  gelu(a: Expr): Expr;
-  gelu(a: Tensor): Tensor;
-  /** a / (1 + exp(-a)). Within 4 ulp. */
-  silu(a: Expr): Expr;
-  silu(a: Tensor): Tensor;
-  /** Log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp. */
-  clippedLog(a: Expr): Expr;
-  clippedLog(a: Tensor): Tensor;
-  /** Sqrt(max(a, 0)). Within 3 ulp. */
-  clippedSqrt(a: Expr): Expr;
-  clippedSqrt(a: Tensor): Tensor;
-  /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
-  clippedRecip(a: Expr): Expr;
-  clippedRecip(a: Tensor): Tensor;
-  /** 1 / a, and 0 where a is 0. Within 3 ulp. */
-  recipOrZero(a: Expr): Expr;
-  recipOrZero(a: Tensor): Tensor;
-  /** 1 where a is 0. NumPy's logical_not. */
-  logicalNot(a: Expr): Expr;
-  logicalNot(a: Tensor): Tensor;
-  /** 1 where a is NaN. NumPy's isnan. */
-  isNaN(a: Expr): Expr;
-  isNaN(a: Tensor): Tensor;
-  /** 1 where a is infinite. NumPy's isinf. */
-  isInf(a: Expr): Expr;
-  isInf(a: Tensor): Tensor;
-  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
-  isFinite(a: Expr): Expr;
-  isFinite(a: Tensor): Tensor;
-  /** Has all bits turned over. NumPy's bitwise_not. */
-  bitwiseNot(a: Expr): Expr;
-  bitwiseNot(a: Tensor): Tensor;
-  /** a + b. */
-  add(a: Operand, b: Operand): Expr;
-  add(a: TensorOperand, b: TensorOperand): Tensor;
-  /** a - b. NumPy's subtract. */
-  sub(a: Operand, b: Operand): Expr;
-  sub(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The element-wise product of a and b. NumPy's multiply. */
-  mul(a: Operand, b: Operand): Expr;
-  mul(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
-  div(a: Operand, b: Operand): Expr;
-  div(a: TensorOperand, b: TensorOperand): Tensor;
+  gelu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  gelu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * a / (1 + exp(-a)). Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.silu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [-0.26894, 0, 1.7616]
+   */
+  silu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  silu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.clippedLog(gpu.matrix(1, 2, [1, 0])).read(); // [0, -85.196]
+   */
+  clippedLog<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  clippedLog<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * sqrt(max(a, 0)). Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.clippedSqrt(gpu.matrix(1, 2, [4, -4])).read(); // [2, 0]
+   */
+  clippedSqrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  clippedSqrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.clippedRecip(gpu.matrix(1, 2, [4, 0])).read(); // [0.25, 1e30]
+   */
+  clippedRecip<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  clippedRecip<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 / a, and 0 where a is 0. Within 3 ulp.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.recipOrZero(gpu.matrix(1, 2, [4, 0])).read(); // [0.25, 0]
+   */
+  recipOrZero<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  recipOrZero<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a is 0.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.logicalNot(gpu.matrix(1, 3, [0, 1, -2])).read(); // [1, 0, 0]
+   */
+  logicalNot<T extends DType>(a: Expr<T>): Expr<T>;
+  logicalNot<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isNaN(gpu.matrix(1, 2, [1, NaN])).read(); // [0, 1]
+   */
+  isNaN<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isNaN<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * NumPy's name of `isNaN`. 1 where a is NaN.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isnan(gpu.matrix(1, 2, [1, NaN])).read(); // [0, 1]
+   */
+  isnan<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isnan<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isInf(gpu.matrix(1, 2, [1, Infinity])).read(); // [0, 1]
+   */
+  isInf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isInf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * NumPy's name of `isInf`. 1 where a is infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isinf(gpu.matrix(1, 2, [1, Infinity])).read(); // [0, 1]
+   */
+  isinf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isinf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isFinite(gpu.matrix(1, 3, [1, Infinity, NaN])).read(); // [1, 0, 0]
+   */
+  isFinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isFinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * NumPy's name of `isFinite`. 1 where a is a number, and not infinite.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.isfinite(gpu.matrix(1, 3, [1, Infinity, NaN])).read(); // [1, 0, 0]
+   */
+  isfinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  isfinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * All bits turned over.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.bitwiseNot(gpu.matrix(1, 2, [0, 5], { dtype: "int32" })).read(); // [-1, -6]
+   */
+  bitwiseNot<T extends IntegerDType>(a: Expr<T>): Expr<T>;
+  bitwiseNot<T extends IntegerDType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * a + b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.add(a, b).read(); // [11, 22, 13, 24]
+   */
+  add<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  add<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  add<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  add<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  add(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.sub(a, b).read(); // [-9, -18, -7, -16]
+   */
+  sub<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  sub<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  sub<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  sub<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  sub(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * NumPy's name of `sub`. a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.subtract(a, b).read(); // [-9, -18, -7, -16]
+   */
+  subtract<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  subtract<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  subtract<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  subtract<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  subtract(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.mul(a, b).read(); // [10, 40, 30, 80]
+   */
+  mul<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  mul<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  mul<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mul<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  mul(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * NumPy's name of `mul`. The element-wise product of a and b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [10, 20]);
+   * await gpu.multiply(a, b).read(); // [10, 40, 30, 80]
+   */
+  multiply<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  multiply<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  multiply<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  multiply<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  multiply(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await gpu.div(a, b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  div<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  div<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  div<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  div<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  div(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 2, [2, 4]);
+   * await gpu.divide(a, b).read(); // [0.5, 0.5, 1.5, 1]
+   */
+  divide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  divide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  divide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  divide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  divide(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
-   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   * but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.pow(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 4, 9]
    */
-  pow(a: Operand, b: Operand): Expr;
-  pow(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
-  hypot(a: Operand, b: Operand): Expr;
-  hypot(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
-  atan2(a: Operand, b: Operand): Expr;
-  atan2(a: TensorOperand, b: TensorOperand): Tensor;
+  pow<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  pow<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  pow<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  pow<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  pow(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
-   * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
-   * ulp. NumPy's logaddexp.
+   * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
+   * powers of integers are 0 but for those of 1 and -1. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.power(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 4, 9]
    */
-  logAddExp(a: Operand, b: Operand): Expr;
-  logAddExp(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
-  fmod(a: Operand, b: Operand): Expr;
-  fmod(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
-  mod(a: Operand, b: Operand): Expr;
-  mod(a: TensorOperand, b: TensorOperand): Tensor;
+  power<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  power<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  power<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  power<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  power(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
+  /**
+   * The root of the sum of the squares, without overflow in between. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [3, 5]), b = gpu.matrix(1, 2, [4, 12]);
+   * await gpu.hypot(a, b).read(); // [5, 13]
+   */
+  hypot<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  hypot<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  hypot<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  hypot<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await gpu.atan2(a, b).read(); // [0.7854, 3.1416]
+   */
+  atan2<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  atan2<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  atan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  atan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `atan2`. The angle of the point whose coordinates are b and a. Within 4 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 0]), b = gpu.matrix(1, 2, [1, -1]);
+   * await gpu.arctan2(a, b).read(); // [0.7854, 3.1416]
+   */
+  arctan2<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  arctan2<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  arctan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  arctan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
+   * ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await gpu.logAddExp(a, b).read(); // [0.69315, 100.69]
+   */
+  logAddExp<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logAddExp<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  logAddExp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logAddExp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `logAddExp`. log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the
+   * larger of the operands. Within 8 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [0, 100]), b = gpu.matrix(1, 2, [0, 100]);
+   * await gpu.logaddexp(a, b).read(); // [0.69315, 100.69]
+   */
+  logaddexp<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logaddexp<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  logaddexp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logaddexp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await gpu.fmod(a, b).read(); // [1, -1]
+   */
+  fmod<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  fmod<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  fmod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  fmod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await gpu.mod(a, b).read(); // [1, 2]
+   */
+  mod<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  mod<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  mod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
-   * ulp. NumPy's floor_divide.
+   * ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await gpu.floorDiv(a, b).read(); // [3, -4]
    */
-  floorDiv(a: Operand, b: Operand): Expr;
-  floorDiv(a: TensorOperand, b: TensorOperand): Tensor;
-  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
-  clippedDiv(a: Operand, b: Operand): Expr;
-  clippedDiv(a: TensorOperand, b: TensorOperand): Tensor;
-  /** a moved towards 0 by b, and 0 where it would get beyond. */
-  softThreshold(a: Operand, b: Operand): Expr;
-  softThreshold(a: TensorOperand, b: TensorOperand): Tensor;
-  /** A, and 0 where its absolute value is less than b. */
-  hardThreshold(a: Operand, b: Operand): Expr;
-  hardThreshold(a: TensorOperand, b: TensorOperand): Tensor;
-  /** d * y * (1 - y), where y is a result of Sigmoid. */
-  sigmoidGrad(d: Operand, y: Operand): Expr;
-  sigmoidGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d * (1 - y * y), where y is a result of Tanh. */
-  tanhGrad(d: Operand, y: Operand): Expr;
-  tanhGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d where y is positive and 0 elsewhere, where y is a result or an argument of Relu. */
-  reluGrad(d: Operand, y: Operand): Expr;
-  reluGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu. */
-  eluGrad(d: Operand, y: Operand): Expr;
-  eluGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d * exp(-y), where y is a result of Log. */
-  logGrad(d: Operand, y: Operand): Expr;
-  logGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d / (2 * y), where y is a result of Sqrt. */
-  sqrtGrad(d: Operand, y: Operand): Expr;
-  sqrtGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** -d * y * y, where y is a result of Recip. */
-  recipGrad(d: Operand, y: Operand): Expr;
-  recipGrad(d: TensorOperand, y: TensorOperand): Tensor;
-  /** d * sign(a). */
-  absGrad(d: Operand, a: Operand): Expr;
-  absGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d * cos(a). */
-  sinGrad(d: Operand, a: Operand): Expr;
-  sinGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** -d * sin(a). */
-  cosGrad(d: Operand, a: Operand): Expr;
-  cosGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d / sqrt(1 - a * a). */
-  asinGrad(d: Operand, a: Operand): Expr;
-  asinGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** -d / sqrt(1 - a * a). */
-  acosGrad(d: Operand, a: Operand): Expr;
-  acosGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d * cosh(a). */
-  sinhGrad(d: Operand, a: Operand): Expr;
-  sinhGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d * sinh(a). */
-  coshGrad(d: Operand, a: Operand): Expr;
-  coshGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d / sqrt(1 + a * a). */
-  asinhGrad(d: Operand, a: Operand): Expr;
-  asinhGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d / (1 - a * a). */
-  atanhGrad(d: Operand, a: Operand): Expr;
-  atanhGrad(d: TensorOperand, a: TensorOperand): Tensor;
-  /** d * sigmoid(b - a): the part of b in the gradient of LogAddExp. */
-  logAddExpGrad(d: Operand, a: Operand, b: Operand): Expr;
-  logAddExpGrad(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
-  /** d * exp(a - b). */
-  mulExpDiff(d: Operand, a: Operand, b: Operand): Expr;
-  mulExpDiff(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
-  /** d * a / b. */
-  mulDiv(d: Operand, a: Operand, b: Operand): Expr;
-  mulDiv(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
-  /** d * b * pow(a, b - 1): the part of a in the gradient of Pow. */
-  powBaseGrad(d: Operand, a: Operand, b: Operand): Expr;
-  powBaseGrad(d: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
-  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of Pow. y is a result of Pow. */
-  powExponentGrad(d: Operand, y: Operand, a: Operand): Expr;
-  powExponentGrad(d: TensorOperand, y: TensorOperand, a: TensorOperand): Tensor;
-  /** Has the bits that both have. NumPy's bitwise_and. */
-  bitwiseAnd(a: Operand, b: Operand): Expr;
-  bitwiseAnd(a: TensorOperand, b: TensorOperand): Tensor;
-  /** Has the bits that one has. NumPy's bitwise_or. */
-  bitwiseOr(a: Operand, b: Operand): Expr;
-  bitwiseOr(a: TensorOperand, b: TensorOperand): Tensor;
-  /** Has the bits that only one has. NumPy's bitwise_xor. */
-  bitwiseXor(a: Operand, b: Operand): Expr;
-  bitwiseXor(a: TensorOperand, b: TensorOperand): Tensor;
-  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
-  leftShift(a: Operand, b: Operand): Expr;
-  leftShift(a: TensorOperand, b: TensorOperand): Tensor;
+  floorDiv<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  floorDiv<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  floorDiv<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  floorDiv<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
-   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
-   * right_shift.
+   * NumPy's name of `floorDiv`. The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero
+   * yield the dividend. Within 2 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [2, 2]);
+   * await gpu.floorDivide(a, b).read(); // [3, -4]
    */
-  rightShift(a: Operand, b: Operand): Expr;
-  rightShift(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The element-wise minimum; NaN wins. */
-  minimum(a: Operand, b: Operand): Expr;
-  minimum(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The element-wise maximum; NaN wins. */
-  maximum(a: Operand, b: Operand): Expr;
-  maximum(a: TensorOperand, b: TensorOperand): Tensor;
-  /** The square of a - b. */
-  squaredDiff(a: Operand, b: Operand): Expr;
-  squaredDiff(a: TensorOperand, b: TensorOperand): Tensor;
-  /** a where b is not negative and 0 elsewhere. */
-  maskNegative(a: Operand, b: Operand): Expr;
-  maskNegative(a: TensorOperand, b: TensorOperand): Tensor;
-  /** a where cond is not 0 and 0 elsewhere. */
-  copyIf(cond: Operand, a: Operand): Expr;
-  copyIf(cond: TensorOperand, a: TensorOperand): Tensor;
-  /** a where cond is 0 and 0 elsewhere. */
-  copyIfNot(cond: Operand, a: Operand): Expr;
-  copyIfNot(cond: TensorOperand, a: TensorOperand): Tensor;
-  /** 1 where a == b and 0 elsewhere. */
-  equal(a: Operand, b: Operand): Expr;
-  equal(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
-  notEqual(a: Operand, b: Operand): Expr;
-  notEqual(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where a < b and 0 elsewhere. */
-  less(a: Operand, b: Operand): Expr;
-  less(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where a <= b and 0 elsewhere. NumPy's less_equal. */
-  lessEqual(a: Operand, b: Operand): Expr;
-  lessEqual(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where a > b and 0 elsewhere. */
-  greater(a: Operand, b: Operand): Expr;
-  greater(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where a >= b and 0 elsewhere. NumPy's greater_equal. */
-  greaterEqual(a: Operand, b: Operand): Expr;
-  greaterEqual(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where both are not 0. NumPy's logical_and. */
-  logicalAnd(a: Operand, b: Operand): Expr;
-  logicalAnd(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where one is not 0. NumPy's logical_or. */
-  logicalOr(a: Operand, b: Operand): Expr;
-  logicalOr(a: TensorOperand, b: TensorOperand): Tensor;
-  /** 1 where just one is not 0. NumPy's logical_xor. */
-  logicalXor(a: Operand, b: Operand): Expr;
-  logicalXor(a: TensorOperand, b: TensorOperand): Tensor;
-  /** Takes a where cond is not 0, and b elsewhere. */
-  where(cond: Operand, a: Operand, b: Operand): Expr;
-  where(cond: TensorOperand, a: TensorOperand, b: TensorOperand): Tensor;
-  /** c where a == b and 0 elsewhere. */
-  copyIfEqual(a: Operand, b: Operand, c: Operand): Expr;
-  copyIfEqual(a: TensorOperand, b: TensorOperand, c: TensorOperand): Tensor;
-  /** Limits a to low..high. Of limits in the wrong order the upper one counts. NumPy's clip. */
-  clamp(a: Expr, low: Operand, high: Operand): Expr;
-  clamp(a: Tensor, low: TensorOperand, high: TensorOperand): Tensor;
-  /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
-  matmul(a: Expr, b: Exclude<Operand, number>): Expr;
-  matmul(a: Tensor, b: Exclude<TensorOperand, number>): Tensor;
+  floorDivide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  floorDivide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  floorDivide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  floorDivide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 2, [2, 0]);
+   * await gpu.clippedDiv(a, b).read(); // [0.5, 2e30]
+   */
+  clippedDiv<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  clippedDiv<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  clippedDiv<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  clippedDiv<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * a moved towards 0 by b, and 0 where it would get beyond.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.softThreshold(gpu.matrix(1, 3, [-3, 1, 4]), 2).read(); // [-1, 0, 2]
+   */
+  softThreshold<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  softThreshold<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  softThreshold<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  softThreshold<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * a, and 0 where its absolute value is less than b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.hardThreshold(gpu.matrix(1, 3, [-3, 1, 4]), 2).read(); // [-3, 0, 4]
+   */
+  hardThreshold<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  hardThreshold<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  hardThreshold<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  hardThreshold<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * d * y * (1 - y), where y is a result of `sigmoid`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [0.5, 0.25]);
+   * await gpu.sigmoidGrad(d, y).read(); // [0.25, 0.375]
+   */
+  sigmoidGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  sigmoidGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  sigmoidGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  sigmoidGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d * (1 - y * y), where y is a result of `tanh`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [0, 0.5]);
+   * await gpu.tanhGrad(d, y).read(); // [1, 1.5]
+   */
+  tanhGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  tanhGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  tanhGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  tanhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), y = gpu.matrix(1, 2, [0, 2]);
+   * await gpu.reluGrad(d, y).read(); // [0, 6]
+   */
+  reluGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  reluGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  reluGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  reluGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), y = gpu.matrix(1, 2, [-0.5, 2]);
+   * await gpu.eluGrad(d, y).read(); // [2.5, 6]
+   */
+  eluGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  eluGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  eluGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  eluGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d * exp(-y), where y is a result of `log`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 1, [2]), y = gpu.matrix(1, 1, [0]);
+   * await gpu.logGrad(d, y).read(); // [2]
+   */
+  logGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  logGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  logGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d / (2 * y), where y is a result of `sqrt`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [1, 2]);
+   * await gpu.sqrtGrad(d, y).read(); // [0.5, 0.5]
+   */
+  sqrtGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  sqrtGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  sqrtGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  sqrtGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * -d * y * y, where y is a result of `reciprocal`.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), y = gpu.matrix(1, 2, [1, 0.5]);
+   * await gpu.recipGrad(d, y).read(); // [-1, -0.5]
+   */
+  recipGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  recipGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  recipGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  recipGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
+  /**
+   * d * sign(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 6]), a = gpu.matrix(1, 2, [-1, 2]);
+   * await gpu.absGrad(d, a).read(); // [-5, 6]
+   */
+  absGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  absGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  absGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  absGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d * cos(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0]);
+   * await gpu.sinGrad(d, a).read(); // [1, 2]
+   */
+  sinGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  sinGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  sinGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  sinGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * -d * sin(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 1]);
+   * await gpu.cosGrad(d, a).read(); // [0, -1.6829]
+   */
+  cosGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  cosGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  cosGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  cosGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d / sqrt(1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0.6]);
+   * await gpu.asinGrad(d, a).read(); // [1, 2.5]
+   */
+  asinGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  asinGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  asinGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  asinGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * -d / sqrt(1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0.6]);
+   * await gpu.acosGrad(d, a).read(); // [-1, -2.5]
+   */
+  acosGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  acosGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  acosGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  acosGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d * cosh(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0]);
+   * await gpu.sinhGrad(d, a).read(); // [1, 2]
+   */
+  sinhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  sinhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  sinhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  sinhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d * sinh(a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 1]);
+   * await gpu.coshGrad(d, a).read(); // [0, 2.3504]
+   */
+  coshGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  coshGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  coshGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  coshGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d / sqrt(1 + a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [5, 10]), a = gpu.matrix(1, 2, [0, 0.75]);
+   * await gpu.asinhGrad(d, a).read(); // [5, 8]
+   */
+  asinhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  asinhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  asinhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  asinhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d / (1 - a * a).
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 3]), a = gpu.matrix(1, 2, [0, 0.5]);
+   * await gpu.atanhGrad(d, a).read(); // [1, 4]
+   */
+  atanhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  atanhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  atanhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  atanhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * d * sigmoid(b - a): the part of b in the gradient of `logAddExp`.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 0]), b = gpu.matrix(1, 2, [0, 0]);
+   * await gpu.logAddExpGrad(d, a, b).read(); // [0.5, 1]
+   */
+  logAddExpGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  logAddExpGrad<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logAddExpGrad<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  logAddExpGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logAddExpGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logAddExpGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * d * exp(a - b).
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [0, 1]), b = gpu.matrix(1, 2, [0, 1]);
+   * await gpu.mulExpDiff(d, a, b).read(); // [1, 2]
+   */
+  mulExpDiff<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  mulExpDiff<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  mulExpDiff<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  mulExpDiff<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mulExpDiff<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mulExpDiff<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * d * a / b.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(1, 2, [6, 3]), b = gpu.matrix(1, 2, [2, 3]);
+   * await gpu.mulDiv(d, a, b).read(); // [3, 2]
+   */
+  mulDiv<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  mulDiv<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  mulDiv<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  mulDiv<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mulDiv<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  mulDiv<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * d * b * pow(a, b - 1): the part of a in the gradient of `pow`.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 1]), a = gpu.matrix(1, 2, [3, 2]), b = gpu.matrix(1, 2, [2, 3]);
+   * await gpu.powBaseGrad(d, a, b).read(); // [6, 12]
+   */
+  powBaseGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  powBaseGrad<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  powBaseGrad<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  powBaseGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  powBaseGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  powBaseGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. y is a result of
+   * `pow`.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const d = gpu.matrix(1, 2, [1, 1]), y = gpu.matrix(1, 2, [1, 4]), a = gpu.matrix(1, 2, [1, 2]);
+   * await gpu.powExponentGrad(d, y, a).read(); // [0, 2.7726]
+   */
+  powExponentGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>): Expr<T>;
+  powExponentGrad<T extends FloatDType>(d: number, y: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  powExponentGrad<T extends FloatDType>(d: number, y: number, a: Expr<T>): Expr<T>;
+  powExponentGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * The bits that both have.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await gpu.bitwiseAnd(a, b).read(); // [2, 4]
+   */
+  bitwiseAnd<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  bitwiseAnd<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  bitwiseAnd<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  bitwiseAnd<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The bits that one has.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await gpu.bitwiseOr(a, b).read(); // [7, 5]
+   */
+  bitwiseOr<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  bitwiseOr<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  bitwiseOr<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  bitwiseOr<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The bits that only one has.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [6, 5], { dtype: "int32" }), b = gpu.matrix(1, 2, [3, 4], { dtype: "int32" });
+   * await gpu.bitwiseXor(a, b).read(); // [5, 1]
+   */
+  bitwiseXor<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  bitwiseXor<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  bitwiseXor<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  bitwiseXor<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 3], { dtype: "int32" }), b = gpu.matrix(1, 2, [4, 1], { dtype: "int32" });
+   * await gpu.leftShift(a, b).read(); // [16, 6]
+   */
+  leftShift<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  leftShift<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  leftShift<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  leftShift<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [16, -8], { dtype: "int32" }), b = gpu.matrix(1, 2, [2, 1], { dtype: "int32" });
+   * await gpu.rightShift(a, b).read(); // [4, -4]
+   */
+  rightShift<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  rightShift<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  rightShift<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  rightShift<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The element-wise minimum; NaN wins.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await gpu.minimum(a, b).read(); // [1, 2]
+   */
+  minimum<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  minimum<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  minimum<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  minimum<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The element-wise maximum; NaN wins.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await gpu.maximum(a, b).read(); // [3, 5]
+   */
+  maximum<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  maximum<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  maximum<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  maximum<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * The square of a - b.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [3, 2]);
+   * await gpu.squaredDiff(a, b).read(); // [4, 9]
+   */
+  squaredDiff<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  squaredDiff<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  squaredDiff<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  squaredDiff<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * a where b is not negative and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 5]), b = gpu.matrix(1, 2, [-1, 2]);
+   * await gpu.maskNegative(a, b).read(); // [0, 5]
+   */
+  maskNegative<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  maskNegative<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  maskNegative<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  maskNegative<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * a where cond is not 0 and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const cond = gpu.matrix(1, 2, [0, 1]), a = gpu.matrix(1, 2, [5, 6]);
+   * await gpu.copyIf(cond, a).read(); // [0, 6]
+   */
+  copyIf<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  copyIf<T extends DType>(cond: number, a: Expr<T>): Expr<T>;
+  copyIf<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  copyIf<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * a where cond is 0 and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const cond = gpu.matrix(1, 2, [0, 1]), a = gpu.matrix(1, 2, [5, 6]);
+   * await gpu.copyIfNot(cond, a).read(); // [5, 0]
+   */
+  copyIfNot<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  copyIfNot<T extends DType>(cond: number, a: Expr<T>): Expr<T>;
+  copyIfNot<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  copyIfNot<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a == b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 2, 3]), b = gpu.matrix(1, 3, [1, 5, 3]);
+   * await gpu.equal(a, b).read(); // [1, 0, 1]
+   */
+  equal<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<RealOf<T>>;
+  equal<T extends DType>(a: number, b: Expr<T>): Expr<RealOf<T>>;
+  equal<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<RealOf<T>>;
+  equal<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<RealOf<T>>;
+  equal(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"float32">;
+  /**
+   * 1 where a != b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 2, 3]), b = gpu.matrix(1, 3, [1, 5, 3]);
+   * await gpu.notEqual(a, b).read(); // [0, 1, 0]
+   */
+  notEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<RealOf<T>>;
+  notEqual<T extends DType>(a: number, b: Expr<T>): Expr<RealOf<T>>;
+  notEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<RealOf<T>>;
+  notEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<RealOf<T>>;
+  notEqual(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"float32">;
+  /**
+   * 1 where a < b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.less(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 0, 0]
+   */
+  less<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  less<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  less<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  less<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a <= b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.lessEqual(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 1, 0]
+   */
+  lessEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  lessEqual<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  lessEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  lessEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a > b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.greater(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [0, 0, 1]
+   */
+  greater<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  greater<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  greater<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  greater<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where a >= b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.greaterEqual(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [0, 1, 1]
+   */
+  greaterEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  greaterEqual<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  greaterEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  greaterEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where both are not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 1]), b = gpu.matrix(1, 3, [1, 0, 2]);
+   * await gpu.logicalAnd(a, b).read(); // [0, 0, 1]
+   */
+  logicalAnd<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logicalAnd<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  logicalAnd<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logicalAnd<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where one is not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 0]), b = gpu.matrix(1, 3, [1, 0, 0]);
+   * await gpu.logicalOr(a, b).read(); // [1, 1, 0]
+   */
+  logicalOr<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logicalOr<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  logicalOr<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logicalOr<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * 1 where just one is not 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 3, [0, 1, 1]), b = gpu.matrix(1, 3, [1, 0, 2]);
+   * await gpu.logicalXor(a, b).read(); // [1, 1, 0]
+   */
+  logicalXor<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  logicalXor<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  logicalXor<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  logicalXor<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * Takes a where cond is not 0, and b elsewhere.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const cond = gpu.matrix(1, 2, [1, 0]), a = gpu.matrix(1, 2, [5, 6]), b = gpu.matrix(1, 2, [7, 8]);
+   * await gpu.where(cond, a, b).read(); // [5, 8]
+   */
+  where<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  where<T extends DType>(cond: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  where<T extends DType>(cond: number, a: number, b: Expr<T>): Expr<T>;
+  where<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  where<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  where<T extends DType>(cond: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * c where a == b and 0 elsewhere.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 2, [1, 5]), c = gpu.matrix(1, 2, [7, 8]);
+   * await gpu.copyIfEqual(a, b, c).read(); // [7, 0]
+   */
+  copyIfEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>, c: Operand<NoInfer<T>>): Expr<T>;
+  copyIfEqual<T extends DType>(a: number, b: Expr<T>, c: Operand<NoInfer<T>>): Expr<T>;
+  copyIfEqual<T extends DType>(a: number, b: number, c: Expr<T>): Expr<T>;
+  copyIfEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>, c: TensorOperand<NoInfer<T>>): Tensor<T>;
+  copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>, c: TensorOperand<NoInfer<T>>): Tensor<T>;
+  copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>, c: Tensor<T>): Tensor<T>;
+  /**
+   * Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.clamp(gpu.matrix(1, 3, [-3, 1, 4]), 0, 2).read(); // [0, 1, 2]
+   */
+  clamp<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
+  clamp<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /**
+   * NumPy's name of `clamp`. Limits a to low..high. Of limits in the wrong order the upper one counts.
+   *
+   * Shapes: `m x n`, `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * await gpu.clip(gpu.matrix(1, 3, [-3, 1, 4]), 0, 2).read(); // [0, 1, 2]
+   */
+  clip<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
+  clip<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /**
+   * The matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
+   *
+   * Shapes: `m x k`, `k x n` -> `m x n`; of tensors the last two dimensions, those before stretch.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await gpu.matmul(a, b).read(); // [19, 22, 43, 50]
+   */
+  matmul<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  matmul<T extends DType>(a: Tensor<T>, b: Tensor<NoInfer<T>> | Expr<NoInfer<T>>): Tensor<T>;
+  matmul(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
    * the same kernel. Of nothing it is 0. A sum of integers wraps in their type: convert smaller ones first.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.sum(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [4, 6]
    */
-  sum(a: Expr, options?: ReduceOptions): Expr;
-  sum(a: Tensor, options?: TensorReduceOptions): Tensor;
+  sum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  sum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The maximum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is minus infinity or the
    * type's smallest value.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.max(gpu.matrix(2, 2, [1, 5, 3, 4]), {axis: 1}).read(); // [5, 4]
    */
-  max(a: Expr, options?: ReduceOptions): Expr;
-  max(a: Tensor, options?: TensorReduceOptions): Tensor;
+  max<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  max<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The minimum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is infinity or the type's
    * largest value.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.min(gpu.matrix(2, 2, [1, 5, 3, 4]), {axis: 1}).read(); // [1, 3]
    */
-  min(a: Expr, options?: ReduceOptions): Expr;
-  min(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1. */
-  prod(a: Expr, options?: ReduceOptions): Expr;
-  prod(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
-  mean(a: Expr, options?: ReduceOptions): Expr;
-  mean(a: Tensor, options?: TensorReduceOptions): Tensor;
+  min<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  min<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
+  /**
+   * The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.prod(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [3, 8]
+   */
+  prod<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  prod<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
+  /**
+   * The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.mean(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [2, 3]
+   */
+  mean<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  mean<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
    * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.var(gpu.matrix(1, 4, [1, 2, 3, 4]), {ddof: 1}).value(); // 1.6667
    */
-  var(a: Expr, options?: SpreadOptions): Expr;
-  var(a: Tensor, options?: TensorSpreadOptions): Tensor;
-  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
-  std(a: Expr, options?: SpreadOptions): Expr;
-  std(a: Tensor, options?: TensorSpreadOptions): Tensor;
-  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
-  norm1(a: Expr, options?: ReduceOptions): Expr;
-  norm1(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
-  norm2(a: Expr, options?: ReduceOptions): Expr;
-  norm2(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
-  normInf(a: Expr, options?: ReduceOptions): Expr;
-  normInf(a: Tensor, options?: TensorReduceOptions): Tensor;
+  var<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["spread"]): Expr<RealOf<T>>;
+  var<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["spread"]): Tensor<RealOf<T>>;
+  /**
+   * The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of `var`.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.std(gpu.matrix(1, 8, [2, 4, 4, 4, 5, 5, 7, 9])).value(); // 2
+   */
+  std<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["spread"]): Expr<RealOf<T>>;
+  std<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["spread"]): Tensor<RealOf<T>>;
+  /**
+   * The sum of the absolute values of all elements, or along an axis, whose length becomes 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.norm1(gpu.matrix(1, 2, [3, -4])).value(); // 7
+   */
+  norm1<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  norm1<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
+  /**
+   * The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.norm2(gpu.matrix(1, 2, [3, -4])).value(); // 5
+   */
+  norm2<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  norm2<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
+  /**
+   * The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.normInf(gpu.matrix(1, 2, [3, -4])).value(); // 4
+   */
+  normInf<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  normInf<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
    * the power 1/p; p may be an infinity.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.normP(gpu.matrix(1, 3, [1, 2, 2]), 3).value(); // 2.5713
    */
-  normP(a: Expr, p: number, options?: ReduceOptions): Expr;
-  normP(a: Tensor, p: number, options?: TensorReduceOptions): Tensor;
+  normP<T extends FloatDType | "complex64">(a: Expr<T>, p: number, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  normP<T extends FloatDType | "complex64">(a: Tensor<T>, p: number, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
    * overflow. Of nothing it is minus infinity.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.logSumExp(gpu.matrix(1, 2, [1000, 1000])).value(); // 1000.7
    */
-  logSumExp(a: Expr, options?: ReduceOptions): Expr;
-  logSumExp(a: Tensor, options?: TensorReduceOptions): Tensor;
+  logSumExp<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  logSumExp<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
-   * NumPy's count_nonzero.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.countNonzero(gpu.matrix(1, 3, [1, 0, 3])).value(); // 2
    */
-  countNonzero(a: Expr, options?: ReduceOptions): Expr;
-  countNonzero(a: Tensor, options?: TensorReduceOptions): Tensor;
+  countNonzero<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  countNonzero<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 0.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.any(gpu.matrix(2, 2, [0, 0, 0, 3]), {axis: 1}).read(); // [0, 1]
    */
-  any(a: Expr, options?: ReduceOptions): Expr;
-  any(a: Tensor, options?: TensorReduceOptions): Tensor;
+  any<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  any<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
    * it is 1.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.all(gpu.matrix(2, 2, [1, 2, 0, 3]), {axis: 1}).read(); // [1, 0]
    */
-  all(a: Expr, options?: ReduceOptions): Expr;
-  all(a: Tensor, options?: TensorReduceOptions): Tensor;
+  all<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  all<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argMax(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [1, 0]
    */
-  argMax(a: Expr, options?: ReduceOptions): Expr;
-  argMax(a: Tensor, options?: TensorReduceOptions): Tensor;
+  argMax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argMax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
+  /**
+   * NumPy's name of `argMax`. The index of the largest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argmax(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [1, 0]
+   */
+  argmax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argmax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
-   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argMin(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [0, 1]
    */
-  argMin(a: Expr, options?: ReduceOptions): Expr;
-  argMin(a: Tensor, options?: TensorReduceOptions): Tensor;
-  /** The sum of the diagonal, of a tensor only where it has two dimensions. */
-  trace(a: Expr): Expr;
-  trace(a: Tensor): Tensor;
+  argMin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argMin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
-   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
-   * order.
+   * NumPy's name of `argMin`. The index of the smallest element of all elements, or along an axis, whose length becomes 1.
+   * The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an
+   * error.
+   *
+   * Shapes: `m x n` -> `1 x 1`; along axis 0 1 x n, along axis 1 m x 1; a tensor loses its dimensions.
+   * @example
+   * await gpu.argmin(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [0, 1]
    */
-  sort(a: Expr, options?: OrderOptions): Expr;
-  sort(a: Tensor, options?: TensorOrderOptions): Tensor;
+  argmin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  argmin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
+  /**
+   * The sum of the diagonal, of a tensor only where it has two dimensions.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.trace(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // 5
+   */
+  trace<T extends DType>(a: Expr<T>): Expr<T>;
+  trace<T extends DType>(a: Tensor<T>): Tensor<T>;
+  /**
+   * Each row, or along axis 0 each column, sorted in ascending order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.sort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 3, 7, 8, 9]
+   */
+  sort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  sort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
-   * equal elements keep their order. NumPy's argsort.
+   * equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.argSort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 0, 1, 2, 0]
    */
-  argSort(a: Expr, options?: OrderOptions): Expr;
-  argSort(a: Tensor, options?: TensorOrderOptions): Tensor;
+  argSort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
+  argSort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
+  /**
+   * NumPy's name of `argSort`. Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending
+   * order. NaN comes last, and equal elements keep their order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.argsort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 0, 1, 2, 0]
+   */
+  argsort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
+  argsort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
    * elements the first one comes first.
+   *
+   * Shapes: `m x n` -> `m x k`.
+   * @example
+   * await gpu.topK(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]), 2).read(); // [3, 2, 9, 8]
    */
-  topK(a: Expr, k: number, options?: OrderOptions): Expr;
-  topK(a: Tensor, k: number, options?: TensorOrderOptions): Tensor;
+  topK<T extends DType>(a: Expr<T>, k: number, axis?: Along["expr"]["order"]): Expr<T>;
+  topK<T extends DType>(a: Tensor<T>, k: number, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
    * the largest, and of equal elements the first one comes first.
+   *
+   * Shapes: `m x n` -> `m x k`.
+   * @example
+   * await gpu.argTopK(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]), 2).read(); // [0, 2, 0, 2]
    */
-  argTopK(a: Expr, k: number, options?: OrderOptions): Expr;
-  argTopK(a: Tensor, k: number, options?: TensorOrderOptions): Tensor;
-  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
-  cumSum(a: Expr, options?: OrderOptions): Expr;
-  cumSum(a: Tensor, options?: TensorOrderOptions): Tensor;
-  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
-  cumProd(a: Expr, options?: OrderOptions): Expr;
-  cumProd(a: Tensor, options?: TensorOrderOptions): Tensor;
-  /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
-  arange(start: number, stop?: number, step?: number, options?: { dtype?: DType }): Expr;
-  /** a row of count numbers at equal distances, from start to stop, which are exact. */
-  linspace(start: number, stop: number, count?: number, options?: { dtype?: DType }): Expr;
-  /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
-  diag(a: Expr, k?: number): Expr;
-  /** The diagonal k of a as a row, the main one for 0. */
-  diagonal(a: Expr, k?: number): Expr;
-  /** a with 0 above the diagonal k. */
-  tril(a: Expr, k?: number): Expr;
-  /** a with 0 below the diagonal k. */
-  triu(a: Expr, k?: number): Expr;
-  /** a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side. */
-  band(a: Expr, lower: number, upper: number): Expr;
+  argTopK<T extends DType>(a: Expr<T>, k: number, axis?: Along["expr"]["order"]): Expr<"int32">;
+  argTopK<T extends DType>(a: Tensor<T>, k: number, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
-   * Has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row
-   * that they name for each column. A label that is no class is all 0.
+   * Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumSum(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 3, 6, 4, 9, 15]
    */
-  oneHot(labels: Expr, classes: number, options?: { dtype?: DType }): Expr;
-  /** Has each row of a n times, one below the other. */
-  repeatRows(a: Expr, n: number): Expr;
-  /** Has each column of a n times, one beside the other. */
-  repeatCols(a: Expr, n: number): Expr;
-  /** a rows times below itself and cols times beside. */
-  tile(a: Expr, rows: number, cols: number): Expr;
-  /** Matrices of as many columns, one below the other. */
-  vstack(a: readonly Expr[]): Expr;
-  /** Matrices of as many rows, one beside the other. */
-  hstack(a: readonly Expr[]): Expr;
-  /** Has the rows of a in reverse order. NumPy's flipud. */
-  flipRows(a: Expr): Expr;
-  /** Has the columns of a in reverse order. NumPy's fliplr. */
-  flipCols(a: Expr): Expr;
-  /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
-  roll(a: Expr, rows: number, cols: number): Expr;
-  /** a with a margin of a value. */
-  pad(a: Expr, top: number, bottom: number, left: number, right: number, value?: number): Expr;
-  /** Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0. */
-  takeRows(a: Expr, rows: Expr): Expr;
-  /** Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0. */
-  takeCols(a: Expr, cols: Expr): Expr;
-  /** The Kronecker product: b times each element of a. */
-  kron(a: Expr, b: Expr): Expr;
-  /** The Kronecker product of each two columns, a's row number running faster, as in CNTK. */
-  khatriRao(a: Expr, b: Expr): Expr;
-  /** The product of each element of a, a row or a column, with each of b. */
-  outer(a: Expr, b: Expr): Expr;
-  /** The cross product of each two rows of three elements. */
-  cross(a: Expr, b: Expr): Expr;
-  /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
-  broadcastTo(a: Expr, rows: number, cols: number): Expr;
+  cumSum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumSum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * NumPy's name of `cumSum`. Each row, or along axis 0 each column, as its running sums.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumsum(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 3, 6, 4, 9, 15]
+   */
+  cumsum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumsum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumProd(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumProd<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumProd<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * NumPy's name of `cumProd`. Each row, or along axis 0 each column, as its running products.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.cumprod(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 2, 6, 4, 20, 120]
+   */
+  cumprod<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  cumprod<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
+  /**
+   * A row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice.
+   *
+   * Shapes: -> `1 x ceil((stop - start) / step)`.
+   * @example
+   * await gpu.arange(0, 10, 2).read(); // [0, 2, 4, 6, 8]
+   */
+  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<T>;
+  /**
+   * A row of count numbers at equal distances, from start to stop, which are exact.
+   *
+   * Shapes: -> `1 x count`.
+   * @example
+   * await gpu.linspace(0, 1, 5).read(); // [0, 0.25, 0.5, 0.75, 1]
+   */
+  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<T>;
+  /**
+   * A square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is `diagonal`.
+   *
+   * Shapes: `1 x n` -> `n+|k| x n+|k|`.
+   * @example
+   * await gpu.diag(gpu.matrix(1, 2, [1, 2])).read(); // [1, 0, 0, 2]
+   */
+  diag<T extends DType>(a: Expr<T>, k?: number): Expr<T>;
+  /**
+   * The diagonal k of a as a row, the main one for 0.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.diagonal(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [1, 4]
+   */
+  diagonal<T extends DType>(a: Expr<T>, k?: number): Expr<T>;
+  /**
+   * a with 0 above the diagonal k.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.tril(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [1, 0, 3, 4]
+   */
+  tril<T extends DType>(a: Expr<T>, k?: number): Expr<T>;
+  /**
+   * a with 0 below the diagonal k.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.triu(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [1, 2, 0, 4]
+   */
+  triu<T extends DType>(a: Expr<T>, k?: number): Expr<T>;
+  /**
+   * a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.band(gpu.matrix(3, 3, [1, 2, 3, 4, 5, 6, 7, 8, 9]), 0, 1).read(); // [1, 2, 0, 0, 5, 6, 0, 0, 9]
+   */
+  band<T extends DType>(a: Expr<T>, lower: number, upper: number): Expr<T>;
+  /**
+   * 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row that
+   * they name for each column. A label that is no class is all 0.
+   *
+   * Shapes: `m x 1` -> `m x classes`.
+   * @example
+   * await gpu.oneHot(gpu.matrix(3, 1, [1, 0, 2], { dtype: "int32" }), 3).read(); // [0, 1, 0, 1, 0, 0, 0, 0, 1]
+   */
+  oneHot<T extends DType = "float32">(labels: Expr<"int32">, classes: number, options?: { readonly dtype?: T }): Expr<T>;
+  /**
+   * Each row of a n times, one below the other.
+   *
+   * Shapes: `r x c` -> `n*r x c`.
+   * @example
+   * await gpu.repeatRows(gpu.matrix(2, 2, [1, 2, 3, 4]), 2).read(); // [1, 2, 1, 2, 3, 4, 3, 4]
+   */
+  repeatRows<T extends DType>(a: Expr<T>, n: number): Expr<T>;
+  /**
+   * Each column of a n times, one beside the other.
+   *
+   * Shapes: `r x c` -> `r x n*c`.
+   * @example
+   * await gpu.repeatCols(gpu.matrix(2, 2, [1, 2, 3, 4]), 2).read(); // [1, 1, 2, 2, 3, 3, 4, 4]
+   */
+  repeatCols<T extends DType>(a: Expr<T>, n: number): Expr<T>;
+  /**
+   * a rows times below itself and cols times beside.
+   *
+   * Shapes: `m x n` -> `rows*m x cols*n`.
+   * @example
+   * await gpu.tile(gpu.matrix(1, 2, [1, 2]), 2, 3).read(); // [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]
+   */
+  tile<T extends DType>(a: Expr<T>, rows: number, cols: number): Expr<T>;
+  /**
+   * Matrices of as many columns, one below the other.
+   *
+   * Shapes: `m x n`, `k x n` -> `m+k x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(2, 2, [3, 4, 5, 6]);
+   * await gpu.vstack([a, b]).read(); // [1, 2, 3, 4, 5, 6]
+   */
+  vstack<T extends DType>(a: readonly Expr<T>[]): Expr<T>;
+  /**
+   * Matrices of as many rows, one beside the other.
+   *
+   * Shapes: `m x n`, `m x k` -> `m x n+k`.
+   * @example
+   * const a = gpu.matrix(2, 1, [1, 2]), b = gpu.matrix(2, 2, [3, 4, 5, 6]);
+   * await gpu.hstack([a, b]).read(); // [1, 3, 4, 2, 5, 6]
+   */
+  hstack<T extends DType>(a: readonly Expr<T>[]): Expr<T>;
+  /**
+   * The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.flipRows(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [3, 4, 1, 2]
+   */
+  flipRows<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `flipRows`. The rows of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.flipud(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [3, 4, 1, 2]
+   */
+  flipud<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.flipCols(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [2, 1, 4, 3]
+   */
+  flipCols<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `flipCols`. The columns of a in reverse order.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.fliplr(gpu.matrix(2, 2, [1, 2, 3, 4])).read(); // [2, 1, 4, 3]
+   */
+  fliplr<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * a moved down by rows and to the right by cols, what leaves it coming in at the other end.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.roll(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), 0, 1).read(); // [3, 1, 2, 6, 4, 5]
+   */
+  roll<T extends DType>(a: Expr<T>, rows: number, cols: number): Expr<T>;
+  /**
+   * a with a margin of a value.
+   *
+   * Shapes: `m x n` -> `top+m+bottom x left+n+right`.
+   * @example
+   * await gpu.pad(gpu.matrix(1, 2, [1, 2]), 1, 0, 0, 1, 9).read(); // [9, 9, 9, 1, 2, 9]
+   */
+  pad<T extends DType>(a: Expr<T>, top: number, bottom: number, left: number, right: number, value?: number): Expr<T>;
+  /**
+   * Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0.
+   *
+   * Shapes: `m x n`, `1 x k` -> `k x n`.
+   * @example
+   * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
+   * await gpu.takeRows(a, rows).read(); // [5, 6, 1, 2]
+   */
+  takeRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">): Expr<T>;
+  /**
+   * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
+   *
+   * Shapes: `m x n`, `1 x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
+   * await gpu.takeCols(a, cols).read(); // [3, 1, 6, 4]
+   */
+  takeCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">): Expr<T>;
+  /**
+   * The Kronecker product: b times each element of a.
+   *
+   * Shapes: `m x n`, `k x l` -> `m*k x n*l`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(2, 1, [1, 10]);
+   * await gpu.kron(a, b).read(); // [1, 2, 10, 20]
+   */
+  kron<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The Kronecker product of each two columns, a's row number running faster, as in CNTK.
+   *
+   * Shapes: `m x n`, `k x n` -> `m*k x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(2, 2, [1, 2, 10, 20]);
+   * await gpu.khatriRao(a, b).read(); // [1, 4, 10, 40]
+   */
+  khatriRao<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The product of each element of a, a row or a column, with each of b.
+   *
+   * Shapes: `1 x m`, `1 x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 3, [3, 4, 5]);
+   * await gpu.outer(a, b).read(); // [3, 4, 5, 6, 8, 10]
+   */
+  outer<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The cross product of each two rows of three elements.
+   *
+   * Shapes: `m x 3`, `m x 3` -> `m x 3`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 0, 0]), b = gpu.matrix(1, 3, [0, 1, 0]);
+   * await gpu.cross(a, b).read(); // [0, 0, 1]
+   */
+  cross<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * a stretched to rows x cols where it has one row or column.
+   *
+   * Shapes: `1 x n` -> `rows x cols`.
+   * @example
+   * await gpu.broadcastTo(gpu.matrix(1, 2, [1, 2]), 2, 2).read(); // [1, 2, 1, 2]
+   */
+  broadcastTo<T extends DType>(a: Expr<T>, rows: number, cols: number): Expr<T>;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
-   * ErrSingular, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
-   * infinities or NaN. LU tells the condition.
+   * `ErrSingular`, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
+   * infinities or NaN.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 1, 1, 3]), b = gpu.matrix(2, 1, [3, 5]);
+   * await gpu.solve(a, b).read(); // [0.8, 1.4]
    */
-  solve(a: Expr, b: Expr): Expr;
+  solve<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
-   * The inverse of a square a, by LU with partial pivoting. A singular a is ErrSingular or gives infinities or NaN, as with
-   * Solve. Solve is faster and more accurate than a product with it.
+   * The inverse of a square a, by LU with partial pivoting. A singular a is `ErrSingular` or gives infinities or NaN, as
+   * with `solve`. `solve` is faster and more accurate than a product with it.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.inv(gpu.matrix(2, 2, [2, 1, 1, 1])).read(); // [1, -1, -1, 2]
    */
-  inv(a: Expr): Expr;
-  /** The determinant of a square a, 1x1. LogDet does not overflow. */
-  det(a: Expr): Expr;
-  /** The logarithm of the absolute value of the determinant of a square a, 1x1. */
-  logDet(a: Expr): Expr;
-  /** The sign of the determinant of a square a, 1x1: 1, -1 or 0. */
-  detSign(a: Expr): Expr;
-  /** L of P * a = L * U, with partial pivoting: its diagonal is 1. */
-  lowerLU(a: Expr): Expr;
-  /** U of P * a = L * U, with partial pivoting. */
-  upperLU(a: Expr): Expr;
-  /** P * a of P * a = L * U: the rows of a in the order of the pivots. */
-  permutedLU(a: Expr): Expr;
+  inv<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The determinant of a square a, 1x1. `logDet` does not overflow.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.det(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // -2
+   */
+  det<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The logarithm of the absolute value of the determinant of a square a, 1x1.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.logDet(gpu.matrix(2, 2, [2, 0, 0, 3])).value(); // 1.7918
+   */
+  logDet<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The sign of the determinant of a square a, 1x1: 1, -1 or 0.
+   *
+   * Shapes: `n x n` -> `1 x 1`.
+   * @example
+   * await gpu.detSign(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // -1
+   */
+  detSign<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * L of P * a = L * U, with partial pivoting: its diagonal is 1.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.lowerLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [1, 0, 0.25, 1]
+   */
+  lowerLU<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * U of P * a = L * U, with partial pivoting.
+   *
+   * Shapes: `m x n` -> `min(m, n) x n`.
+   * @example
+   * await gpu.upperLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [4, 4, 0, 1]
+   */
+  upperLU<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * P * a of P * a = L * U: the rows of a in the order of the pivots.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.permutedLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [4, 4, 1, 2]
+   */
+  permutedLU<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
-   * another matrix is ErrNotPosDef; where it is only assigned, it has NaN on its diagonal.
+   * another matrix is `ErrNotPosDef`; where it is only assigned, it has NaN on its diagonal.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.cholesky(gpu.matrix(2, 2, [4, 2, 2, 5])).read(); // [2, 0, 1, 2]
    */
-  cholesky(a: Expr): Expr;
-  /** The solution x of a * x = b for a lower triangular a, whose lower triangle is read. */
-  solveLower(a: Expr, b: Expr): Expr;
-  /** The solution x of a * x = b for an upper triangular a, whose upper triangle is read. */
-  solveUpper(a: Expr, b: Expr): Expr;
-  /** The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all. */
-  solveStack(a: Expr, b: Expr): Expr;
-  /** Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a. */
-  qFactor(a: Expr): Expr;
-  /** R of a = Q * R, upper triangular. */
-  rFactor(a: Expr): Expr;
+  cholesky<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The solution x of a * x = b for a lower triangular a, whose lower triangle is read.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 0, 1, 1]), b = gpu.matrix(2, 1, [4, 5]);
+   * await gpu.solveLower(a, b).read(); // [2, 3]
+   */
+  solveLower<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The solution x of a * x = b for an upper triangular a, whose upper triangle is read.
+   *
+   * Shapes: `n x n`, `n x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [2, 1, 0, 1]), b = gpu.matrix(2, 1, [4, 2]);
+   * await gpu.solveUpper(a, b).read(); // [1, 2]
+   */
+  solveUpper<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all.
+   *
+   * Shapes: `k*n x n`, `k*n x m` -> `k*n x m`.
+   * @example
+   * const a = gpu.matrix(2, 1, [2, 4]), b = gpu.matrix(2, 1, [6, 8]);
+   * await gpu.solveStack(a, b).read(); // [3, 2]
+   */
+  solveStack<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.qFactor(gpu.matrix(2, 2, [0, 1, 1, 0])).abs().read(); // [0, 1, 1, 0]
+   */
+  qFactor<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * R of a = Q * R, upper triangular.
+   *
+   * Shapes: `m x n` -> `min(m, n) x n`.
+   * @example
+   * await gpu.rFactor(gpu.matrix(2, 2, [3, 0, 4, 5])).abs().read(); // [5, 4, 0, 3]
+   */
+  rFactor<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
-   * than rows. The rank of a is its smaller dimension; PseudoInverse takes any. NumPy's lstsq.
+   * than rows. The rank of a is its smaller dimension; `pinv` takes any.
+   *
+   * Shapes: `m x n`, `m x k` -> `n x k`.
+   * @example
+   * const a = gpu.matrix(3, 2, [1, 0, 1, 1, 1, 2]), b = gpu.matrix(3, 1, [1, 3, 5]);
+   * await gpu.lstsq(a, b).read(); // [1, 2]
    */
-  lstsq(a: Expr, b: Expr): Expr;
+  lstsq<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
-   * NumPy's eigvalsh.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.eigenvalues(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
    */
-  eigenvalues(a: Expr): Expr;
-  /** Has the eigenvectors of a symmetric a in its columns, orthonormal, in the order of Eigenvalues. */
-  eigenvectors(a: Expr): Expr;
-  /** The singular values of a as a row in descending order, by one-sided Jacobi rotations. NumPy's svdvals. */
-  singularValues(a: Expr): Expr;
-  /** U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
-  leftVectors(a: Expr): Expr;
-  /** V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values. */
-  rightVectors(a: Expr): Expr;
+  eigenvalues<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
+   * order, by Jacobi rotations.
+   *
+   * Shapes: `n x n` -> `1 x n`.
+   * @example
+   * await gpu.eigvalsh(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
+   */
+  eigvalsh<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.eigenvectors(gpu.matrix(2, 2, [2, 0, 0, 1])).abs().read(); // [0, 1, 1, 0]
+   */
+  eigenvectors<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.singularValues(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
+   */
+  singularValues<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
+   *
+   * Shapes: `m x n` -> `1 x min(m, n)`.
+   * @example
+   * await gpu.svdvals(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
+   */
+  svdvals<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
+   *
+   * Shapes: `m x n` -> `m x min(m, n)`.
+   * @example
+   * await gpu.leftVectors(gpu.matrix(2, 2, [3, 0, 0, 4])).abs().read(); // [0, 1, 1, 0]
+   */
+  leftVectors<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
+   *
+   * Shapes: `m x n` -> `n x min(m, n)`.
+   * @example
+   * await gpu.rightVectors(gpu.matrix(2, 2, [3, 0, 0, 4])).abs().read(); // [0, 1, 1, 0]
+   */
+  rightVectors<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
-   * is the larger dimension times 2^-23. NumPy's pinv.
+   * is the larger dimension times 2^-23.
+   *
+   * Shapes: `m x n` -> `n x m`.
+   * @example
+   * await gpu.pinv(gpu.matrix(2, 1, [2, 0])).read(); // [0.5, 0]
    */
-  pinv(a: Expr, tolerance?: number): Expr;
+  pinv<T extends DType>(a: Expr<T>, tolerance?: number): Expr<T>;
   /**
    * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
    * times 2^-23.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.rank(gpu.matrix(2, 2, [1, 2, 2, 4])).value(); // 1
    */
-  rank(a: Expr, tolerance?: number): Expr;
-  /** The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix. */
-  cond(a: Expr): Expr;
+  rank<T extends DType>(a: Expr<T>, tolerance?: number): Expr<T>;
+  /**
+   * The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.cond(gpu.matrix(2, 2, [3, 0, 0, 4])).value(); // 1.3333
+   */
+  cond<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
-   * NumPy's expm.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.expm(gpu.matrix(2, 2, [0, 1, 0, 0])).read(); // [1, 1, 0, 1]
    */
-  expm(a: Expr): Expr;
-  /** The product of k square matrices a, of its inverse for negative k. NumPy's matrix_power. */
-  matrixPower(a: Expr, k: number): Expr;
+  expm<T extends DType>(a: Expr<T>): Expr<T>;
   /**
-   * a rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of columns say what an
+   * The product of k square matrices a, of its inverse for negative k.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.matrixPower(gpu.matrix(2, 2, [1, 1, 0, 1]), 3).read(); // [1, 3, 0, 1]
+   */
+  matrixPower<T extends DType>(a: Expr<T>, k: number): Expr<T>;
+  /**
+   * A rows x cols matrix of 32 random bits as whole numbers. Seed, stream, row, column and the number of columns say what an
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
-   * ErrInvalid; without them they are 0.
+   * `ErrInvalid`; without them they are 0.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.randomBits(1, 2, 7, 0, {dtype: "uint32"}).read(); // [4099963437, 3221879260]
    */
-  randomBits(rows: number, cols: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
+   * A rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
    * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
-   * whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+   * whole numbers from 0 to 2^53-1, other ones `ErrInvalid`; without them they are 0.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.uniform(1, 3, 0, 1, 7).read(); // [0.9546, 0.75015, 0.11418]
    */
-  uniform(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
+   * A rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last places are as the
+   * streams are whole numbers from 0 to 2^53-1, other ones `ErrInvalid`; without them they are 0. The last places are as the
    * device rounds.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.normal(1, 3, 0, 1, 7).read(); // [-0.11405, -0.67401, 1.2046]
    */
-  normal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
+   * A rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
-   * streams are whole numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0. The last places are as the
+   * streams are whole numbers from 0 to 2^53-1, other ones `ErrInvalid`; without them they are 0. The last places are as the
    * device rounds.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.truncatedNormal(1, 3, 0, 1, 7).read(); // [-0.10884, -0.63867, 1.1182]
    */
-  truncatedNormal(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
+   * A rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
    * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
-   * ErrInvalid; without them they are 0. The last places are as the device rounds.
+   * `ErrInvalid`; without them they are 0. The last places are as the device rounds.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.gumbel(1, 3, 0, 1, 7).read(); // [3.069, 1.2466, -0.77473]
    */
-  gumbel(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
+   * A rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
    * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
    * number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0
-   * to 2^53-1, other ones ErrInvalid; without them they are 0.
+   * to 2^53-1, other ones `ErrInvalid`; without them they are 0.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.randomIntegers(1, 5, 0, 10, 7).read(); // [9, 7, 1, 0, 4]
    */
-  randomIntegers(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
+   * A rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
    * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
-   * numbers from 0 to 2^53-1, other ones ErrInvalid; without them they are 0.
+   * numbers from 0 to 2^53-1, other ones `ErrInvalid`; without them they are 0.
+   *
+   * Shapes: -> `rows x cols`.
+   * @example
+   * await gpu.randomMask(1, 5, 0.5, 2, 7).read(); // [2, 2, 0, 0, 0]
    */
-  randomMask(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
-   * a row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
+   * A row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
-   * ErrInvalid; without them they are 0.
+   * `ErrInvalid`; without them they are 0.
+   *
+   * Shapes: -> `1 x n`.
+   * @example
+   * await gpu.permutation(5, 7).read(); // [3, 2, 4, 1, 0]
    */
-  permutation(n: number, seed?: number, stream?: number, options?: { dtype?: DType }): Expr;
+  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
    * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   *
+   * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await gpu.putRows(a, rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows(a: Expr, rows: Expr, b: Expr): Expr;
-  /** a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as PutRows. */
-  putCols(a: Expr, cols: Expr, b: Expr): Expr;
+  putRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
+   *
+   * Shapes: `m x n`, `1 x k`, `m x k` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
+   * await gpu.putCols(a, cols, b).read(); // [1, 8, 3, 9]
+   */
+  putCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
+   *
+   * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
+   * await gpu.addToRows(a, rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows(a: Expr, rows: Expr, b: Expr): Expr;
-  /** a with columns of b added to those that a row or a column of numbers names. It is as AddToRows. */
-  addToCols(a: Expr, cols: Expr, b: Expr): Expr;
-  /** a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched. */
-  putDiag(a: Expr, d: Expr, k?: number): Expr;
-  /** a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k. */
-  addToDiag(a: Expr, d: Expr, k?: number): Expr;
+  addToRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
   /**
-   * a with its elements from row i and column j on replaced by b. A b that is larger than a is ErrShape, one that does not
-   * fit in there ErrIndex.
+   * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
+   *
+   * Shapes: `m x n`, `1 x k`, `m x k` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
+   * await gpu.addToCols(a, cols, b).read(); // [1, 10, 3, 13]
    */
-  put(a: Expr, b: Expr, i: number, j: number): Expr;
-  /** a with b added to its elements from row i and column j on. It is as Put. */
-  addTo(a: Expr, b: Expr, i: number, j: number): Expr;
+  addToCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
+   *
+   * Shapes: `n x n`, `1 x n` -> `n x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), d = gpu.matrix(1, 2, [8, 9]);
+   * await gpu.putDiag(a, d).read(); // [8, 2, 3, 9]
+   */
+  putDiag<T extends DType>(a: Expr<T>, d: Expr<NoInfer<T>>, k?: number): Expr<T>;
+  /**
+   * a with the elements of d, a row, a column or a 1x1 matrix, which is stretched, added to its diagonal k.
+   *
+   * Shapes: `n x n`, `1 x n` -> `n x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), d = gpu.matrix(1, 2, [8, 9]);
+   * await gpu.addToDiag(a, d).read(); // [9, 2, 3, 13]
+   */
+  addToDiag<T extends DType>(a: Expr<T>, d: Expr<NoInfer<T>>, k?: number): Expr<T>;
+  /**
+   * a with its elements from row i and column j on replaced by b. A b that is larger than a is `ErrShape`, one that does not
+   * fit in there `ErrIndex`.
+   *
+   * Shapes: `m x n`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 1, [9]);
+   * await gpu.put(a, b, 0, 1).read(); // [1, 9, 3, 4]
+   */
+  put<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>, i: number, j: number): Expr<T>;
+  /**
+   * a with b added to its elements from row i and column j on. It is as `put`.
+   *
+   * Shapes: `m x n`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(1, 1, [9]);
+   * await gpu.addTo(a, b, 0, 1).read(); // [1, 11, 3, 4]
+   */
+  addTo<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>, i: number, j: number): Expr<T>;
   /**
    * The elements of a at rows and columns, which stretch as operands of element-wise operations do: element (i, j) is
    * a(rows(i, j), cols(i, j)). Where a has no such row or column it is 0. A kernel reads elements where it needs them, so
    * that rows, columns and what is done with the result may be any expressions; a is evaluated first unless it is a matrix.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l` -> `k x l`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
+   * await gpu.gather(a, rows, cols).read(); // [2, 3]
    */
-  gather(a: Expr, rows: Expr, cols: Expr): Expr;
-  /** The products of each two rows, a column. */
-  dotRows(a: Expr, b: Expr): Expr;
-  /** The products of each two columns, a row. */
-  dotCols(a: Expr, b: Expr): Expr;
+  gather<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  /**
+   * The products of each two rows, a column.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x 1`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await gpu.dotRows(a, b).read(); // [17, 53]
+   */
+  dotRows<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The products of each two columns, a row.
+   *
+   * Shapes: `m x n`, `m x n` -> `1 x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(2, 2, [5, 6, 7, 8]);
+   * await gpu.dotCols(a, b).read(); // [26, 44]
+   */
+  dotCols<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The products of the matrices of two stacks: a and b are count matrices below each other. All but large ones are
-   * multiplied in one launch, and TransposeStack of an operand costs nothing. Matrices that lie further apart than they have
-   * elements are rows of a matrix with such a stride: Reshape of a Slice of those.
+   * multiplied in one launch, and `transposeStack` of an operand costs nothing. Matrices that lie further apart than they
+   * have elements are rows of a matrix with such a stride: `reshape` of a `slice` of those.
+   *
+   * Shapes: `count*m x n`, `count*n x k` -> `count*m x k`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = gpu.matrix(4, 1, [5, 6, 7, 8]);
+   * await gpu.mulStack(a, b, 2).read(); // [17, 53]
    */
-  mulStack(a: Expr, b: Expr, count: number): Expr;
+  mulStack<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>, count: number): Expr<T>;
   /**
    * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
    * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   *
+   * Shapes: `m x n` -> `1 x bins`.
+   * @example
+   * await gpu.histogram(gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]), 2, 0, 1).read(); // [1, 3]
    */
-  histogram(a: Expr, bins: number, low: number, high: number): Expr;
-  /** How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over. */
-  bincount(a: Expr, classes: number): Expr;
-  /** How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32. */
-  searchSorted(a: Expr, b: Expr): Expr;
+  histogram<T extends DType>(a: Expr<T>, bins: number, low: number, high: number): Expr<"int32">;
+  /**
+   * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
+   *
+   * Shapes: `m x n` -> `1 x classes`.
+   * @example
+   * await gpu.bincount(gpu.matrix(1, 3, [0, 2, 2], { dtype: "int32" }), 3).read(); // [1, 0, 2]
+   */
+  bincount<T extends DType>(a: Expr<T>, classes: number): Expr<"int32">;
+  /**
+   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await gpu.searchSorted(a, b).read(); // [0, 1, 2]
+   */
+  searchSorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
   /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await gpu.putElements(a, rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements(a: Expr, rows: Expr, cols: Expr, b: Expr): Expr;
+  putElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
+   *
+   * Shapes: `m x n`, `k x l`, `k x l`, `k x l` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
+   * await gpu.addToElements(a, rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements(a: Expr, rows: Expr, cols: Expr, b: Expr): Expr;
-  /** The transposes of the matrices of a stack, below each other: a is count matrices below each other. */
-  transposeStack(a: Expr, count: number): Expr;
-  /** The symmetric matrix of the lower triangle of a. What is above the diagonal is not used. */
-  symmetricLower(a: Expr): Expr;
-  /** The symmetric matrix of the upper triangle of a. What is below the diagonal is not used. */
-  symmetricUpper(a: Expr): Expr;
-  /** How many different elements a has, 1x1. As int32. All NaN are one. */
-  countUnique(a: Expr): Expr;
+  addToElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  /**
+   * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
+   *
+   * Shapes: `count*m x n` -> `count*n x m`.
+   * @example
+   * await gpu.transposeStack(gpu.matrix(2, 2, [1, 2, 3, 4]), 2).read(); // [1, 2, 3, 4]
+   */
+  transposeStack<T extends DType>(a: Expr<T>, count: number): Expr<T>;
+  /**
+   * The symmetric matrix of the lower triangle of a. What is above the diagonal is not used.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.symmetricLower(gpu.matrix(2, 2, [1, 0, 2, 3])).read(); // [1, 2, 2, 3]
+   */
+  symmetricLower<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The symmetric matrix of the upper triangle of a. What is below the diagonal is not used.
+   *
+   * Shapes: `n x n` -> `n x n`.
+   * @example
+   * await gpu.symmetricUpper(gpu.matrix(2, 2, [1, 2, 0, 3])).read(); // [1, 2, 2, 3]
+   */
+  symmetricUpper<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * How many different elements a has, 1x1. As int32. All NaN are one.
+   *
+   * Shapes: `m x n` -> `1 x 1`.
+   * @example
+   * await gpu.countUnique(gpu.matrix(1, 3, [3, 1, 3])).value(); // 2
+   */
+  countUnique<T extends DType>(a: Expr<T>): Expr<"int32">;
   /**
    * The k smallest different elements of a in ascending order, a row. All NaN are one, the last. Where there are fewer, 0
-   * follows; CountUnique says how many there are.
+   * follows; `countUnique` says how many there are.
+   *
+   * Shapes: `m x n` -> `1 x k`.
+   * @example
+   * await gpu.unique(gpu.matrix(1, 3, [3, 1, 3]), 2).read(); // [1, 3]
    */
-  unique(a: Expr, k?: number): Expr;
-  /** How many elements of a are each of those of Unique, a row. As int32. Where there are fewer, 0 follows. */
-  uniqueCounts(a: Expr, k?: number): Expr;
-  /** The complex numbers a + b i. Both are float32. Dimensions of 1 stretch. */
-  complex(a: Expr, b: Expr): Expr;
-  /** The real parts. As float32; of real numbers those themselves. */
-  real(a: Expr): Expr;
-  /** The imaginary parts. As float32; of real numbers 0. */
-  imag(a: Expr): Expr;
-  /** The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi. */
-  angle(a: Expr): Expr;
-  /** The complex conjugates. Real numbers are their own. */
-  conj(a: Expr): Expr;
-  /** The transpose of the complex conjugates. Of real numbers it is the transpose. In a text it is A.H, too. */
-  conjTranspose(a: Expr): Expr;
-  /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(a: Expr, options?: NormaliseOptions): Expr;
-  softmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
-  /** The logarithm of Softmax. */
-  logSoftmax(a: Expr, options?: NormaliseOptions): Expr;
-  logSoftmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
-  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
-  hardmax(a: Expr, options?: NormaliseOptions): Expr;
-  hardmax(a: Tensor, options?: TensorNormaliseOptions): Tensor;
+  unique<T extends DType>(a: Expr<T>, k?: number): Expr<T>;
+  /**
+   * How many elements of a are each of those of `unique`, a row. As int32. Where there are fewer, 0 follows.
+   *
+   * Shapes: `m x n` -> `1 x k`.
+   * @example
+   * await gpu.uniqueCounts(gpu.matrix(1, 3, [3, 1, 3]), 2).read(); // [1, 2]
+   */
+  uniqueCounts<T extends DType>(a: Expr<T>, k?: number): Expr<"int32">;
+  /**
+   * The complex numbers a + b i. Both are float32. Dimensions of 1 stretch.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`.
+   * @example
+   * const a = gpu.matrix(1, 2, [1, 2]), b = gpu.matrix(1, 2, [3, 4]);
+   * await gpu.complex(a, b).read(); // [1, 3, 2, 4]
+   */
+  complex<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"complex64">;
+  /**
+   * The real parts. As float32; of real numbers those themselves.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.real(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, 3]
+   */
+  real<T extends DType>(a: Expr<T>): Expr<"float32">;
+  /**
+   * The imaginary parts. As float32; of real numbers 0.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.imag(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [2, 4]
+   */
+  imag<T extends DType>(a: Expr<T>): Expr<"float32">;
+  /**
+   * The angles of complex numbers with the positive real axis, from -pi to pi. As float32; of real numbers 0 or pi.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.angle(gpu.matrix(1, 2, [0, 1, -1, 0], { dtype: "complex64" })).read(); // [1.5708, 3.1416]
+   */
+  angle<T extends DType>(a: Expr<T>): Expr<"float32">;
+  /**
+   * The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.conj(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, -2, 3, -4]
+   */
+  conj<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * The transpose of the complex conjugates. Of real numbers it is the transpose.
+   *
+   * Shapes: `m x n` -> `n x m`.
+   * @example
+   * await gpu.conjTranspose(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, -2, 3, -4]
+   */
+  conjTranspose<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * exp(a) divided by its sum, row by row, computed without overflow.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.softmax(gpu.matrix(2, 2, [1, 1, 0, 1])).read(); // [0.5, 0.5, 0.26894, 0.73106]
+   */
+  softmax<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  softmax<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
+  /**
+   * The logarithm of `softmax`.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.logSoftmax(gpu.matrix(2, 2, [1, 1, 0, 1])).read(); // [-0.69315, -0.69315, -1.3133, -0.31326]
+   */
+  logSoftmax<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  logSoftmax<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
+  /**
+   * 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.hardmax(gpu.matrix(2, 3, [3, 1, 2, 7, 9, 8])).read(); // [1, 0, 0, 0, 1, 0]
+   */
+  hardmax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  hardmax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
 }

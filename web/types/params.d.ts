@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Elements, Float16Elements } from "./elements.js";
+import type { DType, Elements, Float16Elements } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { Matrix, WaitOptions } from "./matrix.js";
 
@@ -36,6 +36,7 @@ export interface SaveOptions {
   readonly type?: "blob" | "stream";
   /** Accepts names that occur more than once: the last one is written. `ErrDuplicate` by default. */
   readonly lastWins?: boolean;
+  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -58,7 +59,9 @@ export interface ParamInfo {
 
 /** Memory to be saved as an array, row by row. */
 export interface ParamData {
+  /** The elements, row by row. */
   readonly data: ArrayBufferLike | ArrayBufferView;
+  /** The lengths of the dimensions. */
   readonly shape: readonly number[];
   /**
    * The typed array's own by default; a Uint16Array is "uint16". A Uint8Array, a DataView and an ArrayBuffer may be said to be of
@@ -77,33 +80,162 @@ export type ParamElements =
 /** The arrays of a file in its order, by name. Close it when done: that closes them all. */
 export class Params {
   private constructor();
+  /**
+   * How many arrays there are.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * params.size; // 1
+   */
   readonly size: number;
+  /**
+   * The names of the arrays, in their order.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * params.names; // ["w"]
+   */
   readonly names: string[];
+  /**
+   * Whether there is an array of that name.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * params.has("w"); // true
+   */
   has(name: string): boolean;
+  /**
+   * The array of a name, undefined if there is none.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * params.get("w")?.shape; // [1, 2]
+   */
   get(name: string): Param | undefined;
+  /**
+   * The names and arrays in their order.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * for (const [name, param] of params) console.log(name, param.shape);
+   */
   [Symbol.iterator](): IterableIterator<[name: string, param: Param]>;
+  /**
+   * Closes all arrays.
+   *
+   * @example
+   * const params = await gpu.loadParams(await gpu.saveParams([["w", gpu.ones(1, 2)]]));
+   * params.close();
+   */
   close(): void;
+  /**
+   * Closes all arrays at the end of the block that declares them with `using`.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   */
   [Symbol.dispose](): void;
 }
 
 /** An array of any number of dimensions in memory of the device; see {@link Gpu.loadParams}. */
 export class Param {
   private constructor();
+  /**
+   * The name in the file.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.name; // "w"
+   */
   readonly name: string;
-  /** See {@link ParamInfo.dtype}. */
+  /**
+   * The element type: see {@link ParamInfo.dtype}.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.dtype; // "float32"
+   */
   readonly dtype: string;
+  /**
+   * The lengths of the dimensions.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.shape; // [1, 2]
+   */
   readonly shape: readonly number[];
-  /** Of the elements. */
+  /**
+   * The bytes of the elements.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.nbytes; // 8
+   */
   readonly nbytes: number;
+  /**
+   * Whether the array was closed.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.closed; // false
+   */
   readonly closed: boolean;
-  /** Brings the elements back, row by row. */
+  /**
+   * Brings the elements back, row by row.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * await w?.read(); // [3, 4]
+   */
   read(options?: WaitOptions): Promise<ParamElements>;
   /**
    * The array as a matrix of the same memory: one of two dimensions, or of one, which becomes a row; `ErrShape` for others, and
    * `ErrUnsupported` for element types that matrices do not have. What is assigned to it changes the array. It cannot be resized.
    * Close it when done; the memory stays until both are closed.
+   *
+   * Shapes: `n` -> `1 x n`, `m x n` -> `m x n`.
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * await w?.matrix<"float32">().mul(2).read(); // [6, 8]
    */
-  matrix(): Matrix;
+  matrix<T extends DType = any>(): Matrix<T>;
+  /**
+   * Gives the array up; matrices of it keep the memory until they are closed.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * w?.close();
+   */
   close(): void;
+  /**
+   * Closes the array at the end of the block that declares it with `using`.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
+   * using params = await gpu.loadParams(file);
+   * using w = params.get("w");
+   */
   [Symbol.dispose](): void;
 }

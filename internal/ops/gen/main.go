@@ -13,7 +13,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"text/template"
 
@@ -57,8 +56,7 @@ func main() {
 // generate returns the files by their paths.
 func generate(root string) (map[string][]byte, error) {
 	all, err := template.New("").Delims("<<", ">>").Funcs(template.FuncMap{
-		"lower": strings.ToLower, "names": names, "jsparams": jsparams, "wrap": wrap, "comment": comment, "jsdoc": jsdoc, "places": places,
-		"tensors": tensors,
+		"lower": strings.ToLower, "names": names, "jsparams": jsparams, "wrap": wrap, "comment": comment, "document": document, "places": places,
 	}).ParseFS(templates, "templates/*")
 	if err != nil {
 		return nil, err
@@ -110,15 +108,6 @@ func within(path string, part []byte) ([]byte, error) {
 // comment writes a sentence as comments of Go.
 func comment(text string) string { return "// " + strings.Join(wrap(text, 120), "\n// ") }
 
-// jsdoc writes a sentence as a comment of JavaScript.
-func jsdoc(text string) string {
-	lines := wrap(text, 120)
-	if len(lines) == 1 {
-		return "/** " + text + " */"
-	}
-	return "/**\n   * " + strings.Join(lines, "\n   * ") + "\n   */"
-}
-
 // wrap breaks a text into lines.
 func wrap(text string, width int) []string {
 	var lines []string
@@ -139,18 +128,6 @@ func wrap(text string, width int) []string {
 // places quotes a text of WGSL, with the operands as places to be filled.
 func places(text string) string {
 	return fmt.Sprintf("%q", strings.NewReplacer("X", "$0", "Y", "$1", "Z", "$2").Replace(text))
-}
-
-var matrixTypes = regexp.MustCompile(`: Expr\b|\b(Operand|(Reduce|Normalise|Spread|Order)Options)\b`)
-
-// tensors are the parameters of a function in JavaScript for tensors.
-func tensors(params string) string {
-	return matrixTypes.ReplaceAllStringFunc(params, func(name string) string {
-		if name == ": Expr" {
-			return ": Tensor"
-		}
-		return "Tensor" + name
-	})
 }
 
 // table is what templates are given.

@@ -107,9 +107,9 @@ func jsparams(params string) string {
 		name := names(param)
 		switch {
 		case strings.HasSuffix(param, "SpreadOptions"):
-			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
+			list[i] = "@param {number | null | {axis?: unknown, ddof?: unknown}} [" + name + "]"
 		case strings.HasSuffix(param, "Options"):
-			list[i] = "@param {{axis?: unknown}} [" + name + "]"
+			list[i] = "@param {number | null | {axis?: unknown}} [" + name + "]"
 		default:
 			list[i] = "@param {unknown} " + name
 		}
@@ -177,26 +177,73 @@ func (r row) Script() string {
 	return "Op." + r.Code
 }
 
-// ScriptDoc returns an operation's sentence for JavaScript.
+// formula is a documentation that begins with the name of an operand or of a function.
+var formula = regexp.MustCompile(`^([a-e]( |,)|[a-z]+[0-9]?\()`)
+
+// article is one that begins with an article.
+var article = regexp.MustCompile(`^a (square matrix|row of|rows x cols) `)
+
+// ScriptDoc returns an operation's sentences for JavaScript.
 func (r row) ScriptDoc() string {
-	doc := strings.TrimPrefix(r.Doc, "is ")
-	if formula := doc[1] == ' ' || strings.HasPrefix(doc, "exp("); !formula {
+	doc := strings.TrimPrefix(strings.TrimPrefix(r.Doc, "is "), "has ")
+	switch {
+	case r.Class == ops.Order:
+		doc = strings.Replace("Each row, or along axis 0 each column, as "+doc, "as sorted", "sorted", 1)
+	case r.Alone:
+		doc = "The " + doc + ", of a tensor only where it has two dimensions"
+	case r.Reduces():
+		doc = "The " + doc + " of all elements, or along an axis, whose length becomes 1"
+	case !formula.MatchString(doc) || article.MatchString(doc):
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
-	if r.Class == ops.Order {
-		doc = "Each row, or along axis 0 each column, as " + r.Doc
-	}
-	if r.Class == ops.Reduction {
-		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
-		if r.Alone {
-			doc = "The " + r.Doc + ", of a tensor only where it has two dimensions"
-		}
-	}
-	doc = r.sentence(doc)
-	if r.NumPy != "" {
-		doc += " NumPy's " + r.NumPy + "."
-	}
+	doc = inScript(onlyGo.Replace(r.sentence(doc)))
 	return strings.ReplaceAll(doc, "lo..hi", "low..high")
+}
+
+// onlyGo leaves out what JavaScript does not have.
+var onlyGo = strings.NewReplacer(" LU tells the condition.", "", " In a text it is A.H, too.", "")
+
+var capital = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`)
+
+// inScript has a text call operations and errors what they are called in JavaScript.
+func inScript(text string) string {
+	return capital.ReplaceAllStringFunc(text, func(word string) string {
+		if strings.HasPrefix(word, "Err") {
+			return "`" + word + "`"
+		}
+		for i := range ops.Table {
+			if o := &ops.Table[i]; o.Name == word && !ordinary[word] {
+				return "`" + cmp.Or(o.JS, strings.ToLower(word)) + "`"
+			}
+		}
+		return word
+	})
+}
+
+// ordinary are names of operations that are words as well.
+var ordinary = map[string]bool{"Real": true, "Complex": true, "Gumbel": true, "Where": true}
+
+// Spellings are the names in JavaScript: ours, and NumPy's where that is another one.
+func (r row) Spellings() []string {
+	words := strings.Split(r.NumPy, "_")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	switch name := strings.Join(words, ""); {
+	case r.JS == "":
+		return nil
+	case name != "" && name != r.JS:
+		return []string{r.JS, name}
+	}
+	return []string{r.JS}
+}
+
+// SpellingDoc is the documentation of a name in JavaScript.
+func (r row) SpellingDoc(name string) string {
+	if name == r.JS {
+		return r.ScriptDoc()
+	}
+	return "NumPy's name of `" + r.JS + "`. " + r.ScriptDoc()
 }
 
 // sentence makes a sentence of what the row says about a name.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/ops"
+)
+
+// declared is a parameter in a declaration of TypeScript.
+type declared struct{ name, kind string }
+
+func list(params []declared) string {
+	var texts []string
+	for _, p := range params {
+		texts = append(texts, p.name+": "+p.kind)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// declaredIn reads parameters as a face has them.
+func declaredIn(params string) []declared {
+	var all []declared
+	for _, part := range regexp.MustCompile(`(\w+\??): (\{[^}]*\}|[^,]+)`).FindAllStringSubmatch(params, -1) {
+		all = append(all, declared{part[1], part[2]})
+	}
+	return all
+}
+
+// Element is the element type of the result in TypeScript, where that of the operands is T.
+func (r row) Element() string {
+	made := r.Makes
+	if made == "" && r.OfComplex() == "float32" {
+		return "RealOf<T>"
+	}
+	if made == "" {
+		return "T"
+	}
+	return fmt.Sprintf("%q", made)
+}
+
+// takes is the union of the element types of the operands, "DType" for all.
+func (r row) takes() string {
+	switch {
+	case r.Whole:
+		return "IntegerDType"
+	case r.Real && r.OfComplex() != "":
+		return "FloatDType | \"complex64\""
+	case r.Real:
+		return "FloatDType"
+	}
+	return "DType"
+}
+
+// mixes reports whether float32 may stand beside complex64.
+func (r row) mixes() bool {
+	return r.Class == ops.Product || r.Class == ops.Binary && r.OfComplex() != ""
+}
+
+var optionsOf = map[string]string{"Reduce": "reduce", "Spread": "spread", "Order": "order", "Normalise": "normalise"}
+
+// Methods are the declarations of the method of expressions and tensors, which K tells apart.
+func (r row) Methods() []string {
+	var params []declared
+	if takes := r.takes(); takes != "DType" {
+		params = append(params, declared{"this", "Kinds<" + takes + ">[K]"})
+	}
+	for _, p := range declaredIn(r.Typed()) {
+		switch {
+		case p.kind == "Exclude<Operand":
+			p.kind = "Exclude<Operands<T>[K], number>"
+		case p.kind == "Operand":
+			p.kind = "Operands<T>[K]"
+		case strings.HasSuffix(p.kind, "Options"):
+			p.name = "axis?"
+			p.kind = "Along[K][\"" + optionsOf[strings.TrimSuffix(p.kind, "Options")] + "\"]"
+		}
+		params = append(params, p)
+	}
+	lines := []string{"(" + list(params) + "): Kinds<" + r.Element() + ">[K];"}
+	if r.mixes() {
+		mixed := "Kinds<\"float32\" | \"complex64\">[K]"
+		made := strings.Replace(r.Element(), "RealOf<T>", `"float32"`, 1)
+		lines = append(lines, "(this: "+mixed+", b: "+mixed+"): Kinds<"+strings.Replace(made, "T", `"complex64"`, 1)+">[K];")
+	}
+	return lines
+}
+
+// ShapingMethod is the declaration of a method of expressions alone.
+func (r row) ShapingMethod() string {
+	params := declaredIn(r.Others)
+	for i, p := range params {
+		if p.kind == "Expr" {
+			params[i].kind = "Expr<" + r.elementOf(p.name) + ">"
+		}
+	}
+	return "(" + list(params) + "): Expr<" + r.Element() + ">;"
+}
+
+// elementOf is the element type of an operand of a shaping.
+func (r row) elementOf(name string) string {
+	for _, p := range params(r.Operation.Params) {
+		if p.name == name && p.kind == "Operand[int32]" {
+			return `"int32"`
+		}
+	}
+	return "T"
+}
+
+// Functions are the declarations of the function of Gpu.
+func (r row) Functions() []string {
+	if r.Shapes() {
+		return []string{r.shapingFunction()}
+	}
+	head := "<T extends " + r.takes() + ">("
+	params := declaredIn(r.Declared())
+	var lines []string
+	for _, kind := range []string{"Expr", "Tensor"} {
+		made := "): " + kind + "<" + r.Element() + ">;"
+		if params[0].kind != "Operand" {
+			lines = append(lines, head+list(functionParams(params, kind, 0))+made)
+			continue
+		}
+		for i, p := range params {
+			if p.kind == "Operand" {
+				lines = append(lines, head+list(functionParams(params, kind, i))+made)
+			}
+		}
+	}
+	if r.mixes() {
+		mixed := `Expr<"float32" | "complex64">`
+		made := strings.Replace(r.Element(), "RealOf<T>", `"float32"`, 1)
+		lines = append(lines, "(a: "+mixed+", b: "+mixed+"): Expr<"+strings.Replace(made, "T", `"complex64"`, 1)+">;")
+	}
+	return lines
+}
+
+// functionParams are the parameters of a function, of which the one at a place says what it is of. Those before are less.
+func functionParams(params []declared, kind string, at int) []declared {
+	params = slices.Clone(params)
+	prefix := strings.TrimPrefix(kind, "Expr")
+	for i, p := range params {
+		switch {
+		case i == at:
+			p.kind = kind + "<T>"
+		case p.kind == "Operand" && i < at && kind == "Expr":
+			p.kind = "number"
+		case p.kind == "Operand" && i < at:
+			p.kind = "Operand<NoInfer<T>>"
+		case p.kind == "Operand":
+			p.kind = prefix + "Operand<NoInfer<T>>"
+		case p.kind == "Exclude<Operand" && kind == "Expr":
+			p.kind = "Expr<NoInfer<T>>"
+		case p.kind == "Exclude<Operand":
+			p.kind = "Tensor<NoInfer<T>> | Expr<NoInfer<T>>"
+		case strings.HasSuffix(p.kind, "Options"):
+			p.name = "axis?"
+			p.kind = "Along[\"" + strings.ToLower(kind) + "\"][\"" + optionsOf[strings.TrimSuffix(p.kind, "Options")] + "\"]"
+		}
+		params[i] = p
+	}
+	return params
+}
+
+func (r row) shapingFunction() string {
+	params := declaredIn(r.Declared())
+	head, made := "<T extends DType>(", r.Element()
+	for i, p := range params {
+		switch {
+		case p.name == "options?":
+			head = `<T extends DType = "float32">(`
+			params[i].kind = "{ readonly dtype?: T }"
+		case p.kind == "readonly Expr[]":
+			params[i].kind = "readonly Expr<T>[]"
+		case p.kind == "Expr" && r.elementOf(p.name) != "T":
+			params[i].kind = "Expr<" + r.elementOf(p.name) + ">"
+		case p.kind == "Expr" && i > 0:
+			params[i].kind = "Expr<NoInfer<T>>"
+		case p.kind == "Expr":
+			params[i].kind = "Expr<T>"
+		}
+	}
+	if !strings.Contains(list(params)+made, "T") {
+		head = "("
+	}
+	return head + list(params) + "): Expr<" + made + ">;"
+}
