@@ -36,7 +36,7 @@ func openDemoOn(t *testing.T, path, adapter string, width, height int64) *chrome
 // TestDemosWithoutGPU runs what each page shows first, by what it finds itself: SwiftShader is passed over.
 func TestDemosWithoutGPU(t *testing.T) {
 	for path, done := range map[string]string{
-		"/": "document.querySelectorAll('#table td').length === 4", "/cruncher.html": "document.querySelectorAll('#chart g').length >= 24",
+		"/playground.html": "document.querySelectorAll('#table td').length === 4", "/cruncher.html": "document.querySelectorAll('#chart g').length >= 24",
 		"/pipelines.html": "Number(document.getElementById('fact-count').textContent) >= 20",
 	} {
 		p := openDemoOn(t, path, "the CPU", 1100, 860)
@@ -50,7 +50,7 @@ func TestDemosWithoutGPU(t *testing.T) {
 
 // TestDemo uses the page that `make web` serves.
 func TestDemo(t *testing.T) {
-	p := openDemo(t, "/", 1100, 860)
+	p := openDemo(t, "/playground.html", 1100, 860)
 	multiply := func() {
 		t.Helper()
 		chrome.Eval[bool](p, "document.getElementById('multiply').click(), true")
