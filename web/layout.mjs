@@ -24,7 +24,7 @@ export const pages = [
   {
     file: 'playground.html', name: 'Playground', title: 'a playground for matrices', heading: 'Playground',
     lead: 'Write a formula over matrices that you type, drop or draw from random numbers. Nothing leaves this page.',
-    script: 'play.mjs', styles: ['demo.css'], code: 'play.mjs',
+    script: 'play.mjs', styles: ['demo.css', 'play.css'], code: 'play-run.mjs',
   },
   {
     file: 'digits.html', name: 'Digits', title: 'draw a digit', heading: 'Digits',

@@ -1,151 +1,184 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {init} from './index.mjs';
-import {readNpy, readText, writeNpy} from './files.mjs';
+import {writeNpy} from './files.mjs';
 import {$, bytes, device, download, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
+import {writeCsv} from './play-files.mjs';
+import {FormulaError, read} from './play-formula.mjs';
+import {Operand, card} from './play-operand.mjs';
+import {run} from './play-run.mjs';
+import {extent, greys, number, paint, tabulate} from './play-view.mjs';
 
-/** @typedef {import('./files.mjs').Table} Table */
+/** @typedef {Awaited<ReturnType<typeof run>>} Result */
 
-/** Rows and columns of the result that are shown. */
-const SHOWN = 8;
-/** What is larger than this is not shown as text. */
-const TYPED = 4096;
+/** What the operands are at first. */
+const START = {A: '1 2 3\n4 5 6', B: '1 0\n0 1\n1 1', C: ''};
 
-/** @param {number} x */
-const number = (x) => Number.isInteger(x) && Math.abs(x) < 1e7 ? String(x) : Number(x.toPrecision(6)).toString();
+/** @type {[label: string, formula: string][]} */
+const EXAMPLES = [
+  ['Product', 'A * B + 1'], ['Softmax', 'softmax(A)'], ['Standardise', '(A - meancols(A)) / stdcols(A)'],
+  ['Least squares', 'solve(T(A) * A + eye(3), T(A))'], ['Ripples', 'sin(hypot(linspace(-30, 30, 480), T(linspace(-20, 20, 320))))'],
+  ['Noise', 'normal(256, 256) * normal(256, 256) / 16'],
+];
 
-/** @param {unknown} error */
-function fail(error) {
-  showError(error);
-  $('result').hidden = true;
+/** From this many elements on a result is shown as a heat map, unless another view was chosen. */
+const MANY = 400;
+
+const formula = /** @type {HTMLInputElement} */ ($('formula'));
+const button = /** @type {HTMLButtonElement} */ ($('run'));
+
+/** The result that is shown. @type {(Result & {data: ArrayLike<number>}) | undefined} */
+let shown;
+/** @type {string | undefined} */
+let chosen;
+
+/** @param {string} view */
+function show(view) {
+  if (!shown) return;
+  const {rows, cols, data} = shown;
+  for (const button of document.querySelectorAll('[data-view]')) {
+    button.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (button).dataset.view === view));
+  }
+  $('numbers').hidden = view !== 'numbers';
+  $('picture').hidden = view === 'numbers';
+  if (view === 'numbers') return tabulate($('table'), {rows, cols, data});
+  const canvas = /** @type {HTMLCanvasElement} */ ($('canvas')), kind = view === 'heat' ? 'heat' : 'grey', range = extent(data);
+  const {least, most} = kind === 'heat' ? range : greys(range);
+  paint(canvas, {rows, cols, data}, kind);
+  canvas.style.width = `min(100%, ${Math.max(cols, Math.min(480, 24 * cols))}px)`;
+  $('least').textContent = number(least);
+  $('most').textContent = number(most);
+  $('scale').className = `scale ${kind}`;
+  $('under').textContent = '';
 }
 
-/** One of the two operands. */
-class Operand {
-  /** A matrix from a file or of random numbers; null while the text counts. @type {Table | null} */
-  #table = null;
-
-  /** @param {string} name */
-  constructor(name) {
-    this.name = name;
-    this.text = /** @type {HTMLTextAreaElement} */ ($(`text-${name}`));
-    this.flip = /** @type {HTMLInputElement} */ ($(`flip-${name}`));
-    const card = $(`card-${name}`), file = /** @type {HTMLInputElement} */ ($(`file-${name}`));
-    this.text.addEventListener('input', () => { this.take(null, ''); });
-    this.flip.addEventListener('change', () => this.show());
-    file.addEventListener('change', () => this.open(file.files?.[0]));
-    $(`random-${name}`).addEventListener('click', () => this.random());
-    card.addEventListener('dragover', (event) => {
-      event.preventDefault();
-      card.classList.add('over');
-    });
-    card.addEventListener('dragleave', () => card.classList.remove('over'));
-    card.addEventListener('drop', (event) => {
-      event.preventDefault();
-      card.classList.remove('over');
-      this.open(event.dataTransfer?.files[0]);
-    });
-    this.show();
-  }
-
-  /** @returns {Table} */
-  get table() {
-    return this.#table ?? readText(this.text.value);
-  }
-
-  /** @param {Table | null} table @param {string} from */
-  take(table, from) {
-    this.#table = table;
-    const label = $(`from-${this.name}`);
-    label.textContent = from;
-    label.hidden = from === '';
-    if (table) this.text.value = table.rows * table.cols <= TYPED ? asText(table) : '';
-    this.text.placeholder = table ? 'too large to show' : '';
-    this.show();
-  }
-
-  /** @param {File | undefined} file */
-  async open(file) {
-    if (!file) return;
-    try {
-      const table = /\.npy$/i.test(file.name) ? readNpy(await file.arrayBuffer()) : readText(await file.text());
-      this.take(table, `${file.name}, ${bytes(file.size)}`);
-      $('error').hidden = true;
-    } catch (error) {
-      fail(new Error(`${file.name}: ${/** @type {Error} */ (error).message}`));
-    }
-  }
-
-  random() {
-    const n = Number(/** @type {HTMLSelectElement} */ ($('size')).value);
-    this.take({rows: n, cols: n, data: Float32Array.from({length: n * n}, () => Math.random() * 2 - 1)}, 'random numbers from -1 to 1');
-  }
-
-  show() {
-    let shape = '';
-    try {
-      const {rows, cols} = this.table;
-      shape = this.flip.checked ? `${cols} \u00d7 ${rows}` : `${rows} \u00d7 ${cols}`;
-    } catch {
-      shape = '?';
-    }
-    $(`shape-${this.name}`).textContent = shape;
-  }
+/** Tells which element is under the pointer. @param {PointerEvent} event */
+function point(event) {
+  if (!shown) return;
+  const {rows, cols, data} = shown, box = $('canvas').getBoundingClientRect();
+  const i = Math.min(rows - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * rows)));
+  const j = Math.min(cols - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * cols)));
+  $('under').textContent = `[${i}, ${j}] is ${number(data[i * cols + j])}`;
 }
 
-/** @param {Table} table */
-const asText = ({rows, cols, data}) =>
-  Array.from({length: rows}, (_, i) => Array.from(data.subarray(i * cols, i * cols + cols), number).join(' ')).join('\n');
-
-/** The indices that are shown of so many, with -1 for a gap. @param {number} n */
-const excerpt = (n) => n <= SHOWN
-  ? Array.from({length: n}, (_, i) => i)
-  : [...Array(SHOWN - 2).keys(), -1, n - 1];
-
-/** @param {Table} table */
-function draw({rows, cols, data}) {
-  const table = $('table');
-  table.replaceChildren(...excerpt(rows).map((i) => {
-    const tr = document.createElement('tr');
-    tr.append(...excerpt(cols).map((j) => {
-      const td = document.createElement('td');
-      const gap = i < 0 || j < 0;
-      td.textContent = gap ? (i < 0 && j < 0 ? '\u22f1' : i < 0 ? '\u22ee' : '\u22ef') : number(data[i * cols + j]);
-      td.className = gap ? 'gap' : '';
-      return tr.appendChild(td);
-    }));
-    return tr;
+/** @param {import('./index.mjs').Plan} plan */
+function showPlan({kernels, temporaries, temporaryBytes}) {
+  const row = (/** @type {string} */ tag, /** @type {(string | number)[]} */ words) => {
+    const line = document.createElement('tr');
+    line.append(...words.map((word) => Object.assign(document.createElement(tag), {textContent: String(word)})));
+    return line;
+  };
+  $('kernels').textContent = `${kernels.length} ${kernels.length === 1 ? 'kernel' : 'kernels'}${temporaries ? `, ${bytes(temporaryBytes)} in between` : ''}`;
+  $('plan').replaceChildren(row('th', ['kernel', 'workgroups', 'writes', 'read', 'written']), ...kernels.map((k) =>
+    row('td', [k.kernel, k.groups.join(' \u00d7 '), `${k.rows} \u00d7 ${k.cols} ${k.dtype}`, bytes(k.bytesRead), bytes(k.bytesWritten)])));
+  $('wgsl').replaceChildren(...kernels.map((k, i) => {
+    const details = document.createElement('details'), pre = Object.assign(document.createElement('pre'), {textContent: k.wgsl, tabIndex: 0});
+    details.append(Object.assign(document.createElement('summary'), {textContent: `WGSL of kernel ${i + 1}, ${k.kernel}`}), pre);
+    return details;
   }));
 }
 
-/** @param {import('./index.mjs').Gpu} gpu @param {Operand} a @param {Operand} b @returns {Promise<Table>} */
-async function multiply(gpu, a, b) {
-  const [ta, tb] = [a.table, b.table];
-  const before = gpu.stats(), start = performance.now();
-  // The arrays of this page are wrapped: the GPU gets them straight from where they are.
-  const ma = gpu.wrap(ta.data, ta.rows, ta.cols), mb = gpu.wrap(tb.data, tb.rows, tb.cols);
+/** @param {Result} result @param {string} js @param {string[]} used */
+function showResult(result, js, used) {
+  shown = {...result, data: /** @type {ArrayLike<number>} */ (/** @type {unknown} */ (result.values))};
+  if (result.dtype === 'complex64') throw new Error('The result is complex: take real(), imag(), abs() or angle() of it.');
+  $('shape').textContent = `${result.rows} \u00d7 ${result.cols} ${result.dtype}`;
+  $('fact-first').textContent = duration(result.times.first);
+  $('fact-second').textContent = duration(result.times.second);
+  $('fact-reading').textContent = duration(result.times.reading);
+  $('fact-up').textContent = bytes(result.up);
+  $('fact-down').textContent = bytes(result.down);
+  const wraps = used.map((name) => `const ${name} = gpu.wrap(${name.toLowerCase()}, ...);\n`).join('');
+  $('program').textContent = `${wraps}const values = await ${js}.read();`;
+  showPlan(result.plan);
+  show(chosen ?? (result.rows * result.cols >= MANY ? 'heat' : 'numbers'));
+  for (const id of ['save-npy', 'save-csv']) $(id).removeAttribute('disabled');
+  $('said').textContent = `The result has ${result.rows} rows and ${result.cols} columns.`;
+}
+
+/** Reads the formula, and which operands it uses. @param {import('./index.mjs').Gpu} gpu @param {Operand[]} operands */
+function understand(gpu, operands) {
+  /** @type {Set<string>} */
+  const used = new Set();
+  const found = read(gpu, formula.value, (name) => {
+    const operand = operands.find((operand) => operand.name === name);
+    if (!operand) return undefined;
+    used.add(name);
+    try {
+      return operand.matrix(gpu);
+    } catch (error) {
+      throw new FormulaError(/** @type {Error} */ (error).message, name);
+    }
+  }, operands.map(({name}) => name));
+  return {...found, used: [...used]};
+}
+
+/** @param {unknown} error @param {Operand[]} operands */
+function refuse(error, operands) {
+  const operand = error instanceof FormulaError && operands.find(({name}) => name === error.operand);
+  if (operand) operand.complain(/** @type {Error} */ (error).message);
+  showError(error);
+  formula.setAttribute('aria-invalid', String(!operand));
+}
+
+/** @param {import('./index.mjs').Gpu} gpu @param {Operand[]} operands */
+async function compute(gpu, operands) {
+  if (button.disabled) return;
+  button.disabled = true;
+  button.textContent = 'Running\u2026';
+  $('result').setAttribute('aria-busy', 'true');
+  $('error').hidden = true;
+  formula.setAttribute('aria-invalid', 'false');
+  await new Promise((done) => setTimeout(done)); // so that it is seen
   try {
-    const x = a.flip.checked ? ma.T : ma, y = b.flip.checked ? mb.T : mb;
-    const product = x.matmul(y);
-    const data = /** @type {Float32Array} */ (await product.read());
-    const seconds = (performance.now() - start) / 1000, after = gpu.stats();
-    $('fact-time').textContent = duration(seconds);
-    $('label-time').textContent = after.compilations > before.compilations ? 'time, compiling the kernel included' : 'time';
-    const operations = 2 * product.size * x.cols;
-    $('fact-rate').textContent = operations < 1e6 ? '\u2013' : `${number(Number((operations / seconds / 1e9).toPrecision(3)))} GFLOP/s`;
-    $('fact-up').textContent = bytes(after.bytesUp - before.bytesUp);
-    $('fact-down').textContent = bytes(after.bytesDown - before.bytesDown);
-    return {rows: product.rows, cols: product.cols, data};
+    const {x, js, made, used} = understand(gpu, operands);
+    try {
+      showResult(await run(gpu, x), js, used);
+    } finally {
+      for (const matrix of made) matrix.close();
+    }
+  } catch (error) {
+    refuse(error, operands);
   } finally {
-    ma.close();
-    mb.close();
+    button.disabled = false;
+    button.textContent = 'Run';
+    $('result').setAttribute('aria-busy', 'false');
   }
 }
 
+/** @param {() => void} go */
+function wire(go) {
+  button.addEventListener('click', go);
+  document.addEventListener('keydown', (event) => {
+    const inFormula = event.target === formula && !event.isComposing;
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || inFormula)) return;
+    event.preventDefault();
+    go();
+  });
+  $('examples').append(...EXAMPLES.map(([label, text]) => {
+    const choice = Object.assign(document.createElement('button'), {type: 'button', textContent: label, title: text});
+    choice.addEventListener('click', () => {
+      formula.value = text;
+      chosen = undefined;
+      go();
+    });
+    return choice;
+  }));
+  for (const view of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-view]'))) {
+    view.addEventListener('click', () => show(chosen = view.dataset.view ?? 'numbers'));
+  }
+  $('canvas').addEventListener('pointermove', point);
+  $('save-npy').addEventListener('click', () => {
+    if (shown) download(writeNpy({...shown, data: Float32Array.from(shown.data)}), 'result.npy');
+  });
+  $('save-csv').addEventListener('click', () => {
+    if (shown) download(writeCsv(shown), 'result.csv');
+  });
+}
+
 async function main() {
-  const a = new Operand('a'), b = new Operand('b');
-  /** @type {Table | undefined} */
-  let result;
+  $('operands').innerHTML = Object.entries(START).map(([name, text]) => card(name, text)).join('');
+  const operands = Object.keys(START).map((name) => new Operand(name, () => { $('error').hidden = true; }));
   let gpu;
   try {
     gpu = await init({device});
@@ -153,26 +186,10 @@ async function main() {
     return showNoAdapter(error);
   }
   showAdapter(gpu.info);
-  const button = /** @type {HTMLButtonElement} */ ($('multiply'));
-  const run = async () => {
-    button.disabled = true;
-    $('error').hidden = true;
-    try {
-      result = await multiply(gpu, a, b);
-      $('shape-c').textContent = `${result.rows} \u00d7 ${result.cols}`;
-      draw(result);
-      $('result').hidden = false;
-    } catch (error) {
-      fail(error);
-    } finally {
-      button.disabled = false;
-    }
-  };
-  button.addEventListener('click', run);
-  $('save').addEventListener('click', () => {
-    if (result) download(writeNpy(result), 'product.npy');
-  });
+  const go = () => { void compute(gpu, operands); };
+  wire(go);
   button.disabled = false;
+  await compute(gpu, operands);
   document.body.dataset.ready = 'true';
 }
 
