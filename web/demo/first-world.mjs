@@ -21,6 +21,8 @@ export function compile(code) {
 export class World {
   /** WGSL functions by their text, so that a step may ask for one again and again. @type {Map<string, import('./index.mjs').Fn>} */
   #functions = new Map();
+  /** How many pictures there were of it. */
+  frames = 0;
 
   /** @param {Gpu} gpu @param {number} n */
   constructor(gpu, n) {

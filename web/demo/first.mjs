@@ -114,6 +114,7 @@ class Show {
     }
     if (world !== this.world) return;
     await this.painter.draw(world);
+    world.frames++;
     this.#frames++;
   }
 
