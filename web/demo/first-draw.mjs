@@ -68,6 +68,8 @@ class Copy {
   /** @param {HTMLCanvasElement} canvas @param {GPUDevice} device */
   constructor(canvas, device) {
     this.device = device;
+    /** @type {GPUTexture | undefined} */
+    this.target = undefined;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', {alpha: false}));
   }
 
@@ -103,6 +105,8 @@ class Painter {
     this.canvas = canvas;
     this.device = device;
     this.screen = screen;
+    /** @type {World | undefined} */
+    this.world = undefined;
     const module = device.createShaderModule({code: WGSL});
     const add = {srcFactor: /** @type {const} */ ('one'), dstFactor: /** @type {const} */ ('one')};
     this.pipeline = device.createRenderPipeline({

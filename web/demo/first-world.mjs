@@ -37,14 +37,15 @@ export class World {
       this.array = new Float32Array(4 * n);
       this.state = gpu.wrap(this.array, 4, n);
     }
-    [this.x, this.y, this.vx, this.vy] = [0, 1, 2, 3].map((row) => this.state.row(row));
+    const [x, y, vx, vy] = [0, 1, 2, 3].map((row) => this.state.row(row)); // views, of which nothing is copied
     // [end]
+    Object.assign(this, this.particles = {x, y, vx, vy});
     this.scatter();
   }
 
   /** Puts the particles on a disc that turns. Random numbers are made on the device as well. */
   scatter() {
-    const {gpu, n, x, y, vx, vy} = this;
+    const {gpu, n, particles: {x, y, vx, vy}} = this;
     const angle = gpu.uniform(1, n, 0, 2 * Math.PI, 1), radius = gpu.uniform(1, n, 0.02, 0.8, 2).sqrt();
     x.assign(angle.cos().mul(radius));
     y.assign(angle.sin().mul(radius));
@@ -54,7 +55,7 @@ export class World {
 
   /** @param {Function} step @param {{x: number, y: number}} pull @param {number} dt @param {number} time */
   step(step, pull, dt, time) {
-    const {gpu, x, y, vx, vy, n} = this;
+    const {gpu, n, particles: {x, y, vx, vy}} = this;
     step.call(undefined, gpu, this.#fn, x, y, vx, vy, pull, dt, time, n);
   }
 

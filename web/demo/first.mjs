@@ -34,6 +34,7 @@ class Show {
   /** @param {import('./index.mjs').Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
+    this.before = gpu.stats();
     this.painter = painter(canvas, gpu);
     this.fill();
   }

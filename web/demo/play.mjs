@@ -80,14 +80,15 @@ function showPlan({kernels, temporaries, temporaryBytes}) {
 
 /** @param {Result} result @param {string} js @param {string[]} used */
 function showResult(result, js, used) {
-  shown = {...result, data: /** @type {ArrayLike<number>} */ (/** @type {unknown} */ (result.values))};
   if (result.dtype === 'complex64') throw new Error('The result is complex: take real(), imag(), abs() or angle() of it.');
+  shown = {...result, data: /** @type {ArrayLike<number>} */ (/** @type {unknown} */ (result.values))};
   $('shape').textContent = `${result.rows} \u00d7 ${result.cols} ${result.dtype}`;
   $('fact-first').textContent = duration(result.times.first);
   $('fact-second').textContent = duration(result.times.second);
   $('fact-reading').textContent = duration(result.times.reading);
   $('fact-up').textContent = bytes(result.up);
   $('fact-down').textContent = bytes(result.down);
+  delete $('result').dataset.stale;
   const wraps = used.map((name) => `const ${name} = gpu.wrap(${name.toLowerCase()}, ...);\n`).join('');
   $('program').textContent = `${wraps}const values = await ${js}.read();`;
   showPlan(result.plan);
@@ -118,6 +119,7 @@ function refuse(error, operands) {
   const operand = error instanceof FormulaError && operands.find(({name}) => name === error.operand);
   if (operand) operand.complain(/** @type {Error} */ (error).message);
   showError(error);
+  $('result').dataset.stale = 'true';
   formula.setAttribute('aria-invalid', String(!operand));
 }
 
