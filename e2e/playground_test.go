@@ -91,6 +91,17 @@ func TestPlayground(t *testing.T) {
 		t.Errorf("in a program that would be %q", got)
 	}
 
+	// The address holds all of it, for others to see.
+	p.Type("text-C", "5")
+	p.want("C - A[1]", 1, 0, -1)
+	address := chrome.Eval[string](p.Page, "location.href")
+	p.Go("about:blank")
+	p.Go(address)
+	await(t, p.Page, "document.body?.dataset.ready === 'true'")
+	if got := chrome.Eval[string](p.Page, "[...document.querySelectorAll('#table tr + tr td')].map((td) => td.textContent).join(' ')"); got != "1 0 -1" {
+		t.Errorf("%s shows %q", address, got)
+	}
+
 	// A .npy file, big-endian and stored by columns, on B; A typed.
 	p.drop("B", "b.npy", `(() => {
 		const head = "{'descr': '>f8', 'fortran_order': True, 'shape': (3, 2), }".padEnd(117) + '\n';

@@ -18,7 +18,7 @@
 export const pages = [
   {
     file: 'index.html', name: 'Sublet', title: 'GPU mathematics on your own memory', heading: 'GPU mathematics on your own memory',
-    lead: 'Matrices, expressions and kernels of yours, computed where the data already is: in a typed array or in a <code>GPUBuffer</code>.',
+    lead: 'Matrices, expressions and kernels of yours, computed where the data is: in a typed array or a <code>GPUBuffer</code>.',
     script: 'first.mjs', styles: ['demo.css', 'first.css'], code: 'first-world.mjs',
   },
   {

@@ -203,7 +203,7 @@ async function main() {
   if (!gpu.device || gpu.info.kind === 'cpu') count.value = '20000';
   $('place').textContent = gpu.device
     ? 'Computed by Sublet in a GPUBuffer, and drawn from the same buffer by a render pass of the page.'
-    : 'There is no WebGPU here: computed on the CPU by WebAssembly, fewer particles, and drawn on a 2D canvas from the array that Sublet writes to.';
+    : 'There is no WebGPU here: fewer particles, computed on the CPU by WebAssembly, and drawn on a 2D canvas from the array that each step comes back to.';
   const show = new Show(gpu);
   void gpu.lost.then(({message}) => {
     show.playing = false;

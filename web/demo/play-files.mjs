@@ -5,7 +5,7 @@
 import {half, readNpy, readText} from './files.mjs';
 
 /** @typedef {import('./files.mjs').Table} Table */
-/** What a file holds: a table, or several by their names. @typedef {{name: string, table: () => Table}[]} Found */
+/** What a file holds: a table, or several by their names. @typedef {{name: string, table: () => Table, picture?: boolean}[]} Found */
 
 /** The longer side of a picture, which is made smaller if it is larger. */
 const LONGEST = 1024;
@@ -71,10 +71,11 @@ async function readPicture(file) {
 export async function open(file) {
   if (file.size === 0) throw new Error('the file is empty');
   if (/\.safetensors$/i.test(file.name)) return readSafetensors(await file.arrayBuffer());
-  const table = file.type.startsWith('image/') ? await readPicture(file)
+  const picture = file.type.startsWith('image/');
+  const table = picture ? await readPicture(file)
     : /\.npy$/i.test(file.name) ? readNpy(await file.arrayBuffer()) : readText(await file.text());
   if (table.rows * table.cols === 0) throw new Error('there are no numbers in it');
-  return [{name: file.name, table: () => table}];
+  return [{name: file.name, table: () => table, picture}];
 }
 
 /** @param {{rows: number, cols: number, data: ArrayLike<number>}} table @returns {Blob} */

@@ -19,12 +19,12 @@ const MOST = 1 << 24;
 const asText = ({rows, cols, data}) =>
   Array.from({length: rows}, (_, i) => Array.from(data.subarray(i * cols, i * cols + cols), number).join(' ')).join('\n');
 
-/** The HTML of an operand's card. @param {string} name @param {string} text what it starts with */
-export const card = (name, text) => `
+/** The HTML of an operand's card. @param {string} name */
+export const card = (name) => `
   <article class="card operand" id="card-${name}">
     <div class="head"><h2><label for="text-${name}">${name}</label></h2><span class="shape" id="shape-${name}"></span></div>
-    <textarea id="text-${name}" spellcheck="false" autocomplete="off" rows="5" placeholder="rows of numbers" aria-describedby="hint error-${name}">${text}</textarea>
-    <canvas class="preview" id="preview-${name}" role="img" aria-label="${name} as a heat map" hidden></canvas>
+    <textarea id="text-${name}" spellcheck="false" autocomplete="off" rows="5" placeholder="rows of numbers" aria-describedby="hint error-${name}"></textarea>
+    <canvas class="preview" id="preview-${name}" role="img" aria-label="${name} as a picture" hidden></canvas>
     <label class="size" id="which-${name}" hidden>tensor <select></select></label>
     <p class="from" id="from-${name}" hidden></p>
     <p class="error small" id="error-${name}" role="alert" hidden></p>
@@ -39,14 +39,17 @@ export const card = (name, text) => `
 export class Operand {
   /** A matrix from a file or of random numbers; null while the text counts. @type {Table | null} */
   #table = null;
+  /** Whether it is grey levels. */
+  #picture = false;
   /** The matrix on the device, while it is the current one. @type {import('./index.mjs').Matrix | undefined} */
   #matrix;
 
-  /** @param {string} name @param {() => void} changed called when it has other elements */
-  constructor(name, changed) {
+  /** @param {string} name @param {string} text what it starts with @param {() => void} changed called when it has other elements */
+  constructor(name, text, changed) {
     this.name = name;
     this.changed = changed;
     this.text = /** @type {HTMLTextAreaElement} */ ($(`text-${name}`));
+    this.text.value = text;
     const box = $(`card-${name}`), file = /** @type {HTMLInputElement} */ ($(`file-${name}`));
     this.text.addEventListener('input', () => this.#take(null, ''));
     file.addEventListener('change', () => {
@@ -96,8 +99,14 @@ export class Operand {
     this.text.setAttribute('aria-invalid', String(message !== ''));
   }
 
-  /** @param {Table | null} table @param {string} from */
-  #take(table, from) {
+  /** What was typed; nothing where it is a file or random numbers. */
+  get typed() {
+    return this.#table ? '' : this.text.value;
+  }
+
+  /** @param {Table | null} table @param {string} from @param {boolean} [picture] */
+  #take(table, from, picture = false) {
+    this.#picture = picture;
     this.#matrix?.close();
     this.#matrix = undefined;
     this.#table = table;
@@ -116,7 +125,7 @@ export class Operand {
     document.body.setAttribute('aria-busy', 'true');
     try {
       const found = await open(file), from = `${file.name}, ${bytes(file.size)}`;
-      this.#take(found[0].table(), from);
+      this.#take(found[0].table(), from, found[0].picture);
       if (found.length > 1) this.#offer(found, from);
     } catch (error) {
       this.complain(`${file.name}: ${/** @type {Error} */ (error).message}`);
@@ -160,7 +169,7 @@ export class Operand {
     shape.textContent = table ? `${table.rows} \u00d7 ${table.cols}` : complaint ? '?' : 'empty';
     preview.hidden = !(table && this.#table && table.rows * table.cols > TYPED);
     this.text.hidden = !preview.hidden;
-    if (table && !preview.hidden) paint(preview, table, 'heat');
+    if (table && !preview.hidden) paint(preview, table, this.#picture ? 'grey' : 'heat');
     this.complain(complaint);
   }
 }

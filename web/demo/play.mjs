@@ -97,6 +97,19 @@ function showResult(result, js, used) {
   $('said').textContent = `The result has ${result.rows} rows and ${result.cols} columns.`;
 }
 
+/** The formula and what was typed, from the address; what is not there is as at first. */
+function linked() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (given.has('f')) formula.value = given.get('f') ?? '';
+  return Object.entries(START).map(([name, text]) => /** @type {const} */ ([name, given.get(name) ?? text]));
+}
+
+/** Puts the formula and what was typed into the address, so that it can be shown to others. @param {Operand[]} operands */
+function link(operands) {
+  const typed = operands.map(({name, typed}) => [name, typed]);
+  history.replaceState(null, '', `#${new URLSearchParams([['f', formula.value], ...typed])}`);
+}
+
 /** Reads the formula, and which operands it uses. @param {import('./index.mjs').Gpu} gpu @param {Operand[]} operands */
 function understand(gpu, operands) {
   /** @type {Set<string>} */
@@ -136,6 +149,7 @@ async function compute(gpu, operands) {
     const {x, js, made, used} = understand(gpu, operands);
     try {
       showResult(await run(gpu, x), js, used);
+      link(operands);
     } finally {
       for (const matrix of made) matrix.close();
     }
@@ -151,6 +165,7 @@ async function compute(gpu, operands) {
 /** @param {() => void} go */
 function wire(go) {
   button.addEventListener('click', go);
+  addEventListener('hashchange', () => location.reload()); // somebody else's formula
   document.addEventListener('keydown', (event) => {
     const inFormula = event.target === formula && !event.isComposing;
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || inFormula)) return;
@@ -179,8 +194,8 @@ function wire(go) {
 }
 
 async function main() {
-  $('operands').innerHTML = Object.entries(START).map(([name, text]) => card(name, text)).join('');
-  const operands = Object.keys(START).map((name) => new Operand(name, () => { $('error').hidden = true; }));
+  $('operands').innerHTML = Object.keys(START).map(card).join('');
+  const operands = linked().map(([name, text]) => new Operand(name, text, () => { $('error').hidden = true; }));
   let gpu;
   try {
     gpu = await init({device});
