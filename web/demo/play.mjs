@@ -72,7 +72,7 @@ function showPlan({kernels, temporaries, temporaryBytes}) {
   $('plan').replaceChildren(row('th', ['kernel', 'workgroups', 'writes', 'read', 'written']), ...kernels.map((k) =>
     row('td', [k.kernel, k.groups.join(' \u00d7 '), `${k.rows} \u00d7 ${k.cols} ${k.dtype}`, bytes(k.bytesRead), bytes(k.bytesWritten)])));
   $('wgsl').replaceChildren(...kernels.map((k, i) => {
-    const details = document.createElement('details'), pre = Object.assign(document.createElement('pre'), {textContent: k.wgsl, tabIndex: 0});
+    const details = document.createElement('details'), pre = Object.assign(document.createElement('pre'), {textContent: k.wgsl.trim().replace(/\n{3,}/g, '\n\n'), tabIndex: 0});
     details.append(Object.assign(document.createElement('summary'), {textContent: `WGSL of kernel ${i + 1}, ${k.kernel}`}), pre);
     return details;
   }));
@@ -89,6 +89,7 @@ function showResult(result, js, used) {
   $('fact-up').textContent = bytes(result.up);
   $('fact-down').textContent = bytes(result.down);
   delete $('result').dataset.stale;
+  $('result').hidden = $('how').hidden = false;
   const wraps = used.map((name) => `const ${name} = gpu.wrap(${name.toLowerCase()}, ...);\n`).join('');
   $('program').textContent = `${wraps}const values = await ${js}.read();`;
   showPlan(result.plan);
