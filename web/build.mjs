@@ -33,7 +33,7 @@ const bundle = (/** @type {string[]} */ ...entryPoints) => build({
 });
 await bundle('src/index.mjs', 'src/thread.mjs');
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
-  writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8')));
+  writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8'), (name) => readFileSync(join(here, 'demo', name), 'utf8')));
 }
 for (const file of [
   ...folder('demo').filter((file) => !file.endsWith('.html')),

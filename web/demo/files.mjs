@@ -21,7 +21,7 @@ const STORED = {
 };
 
 /** @param {number} bits of a float16 */
-function half(bits) {
+export function half(bits) {
   const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   return sign * (exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction);
