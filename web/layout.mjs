@@ -29,21 +29,21 @@ export const pages = [
   {
     file: 'digits.html', name: 'Digits', title: 'draw a digit', heading: 'Digits',
     lead: 'Draw a digit: a network answers at every stroke.',
-    script: 'digits.mjs', styles: ['demo.css', 'digits.css'], code: 'digits.mjs',
+    script: 'digits.mjs', styles: ['demo.css', 'digits.css'], code: 'digits-reader.mjs',
   },
   {
     file: 'race.html', name: 'Race', title: 'a race on your machine', heading: 'Race',
     lead: 'The same work by Sublet, by TensorFlow.js and by plain JavaScript, on your machine.',
-    script: 'race.mjs', styles: ['demo.css', 'race.css'], code: 'race.mjs',
+    script: 'race.mjs', styles: ['demo.css', 'race.css'], code: 'race-worker.mjs',
   },
   {
     file: 'cruncher.html', name: 'Cruncher', title: 'your kernel on all devices', heading: 'Number cruncher',
-    lead: 'Your kernel on all devices, shared out by their speed.',
+    lead: 'One function of yours on several devices at once, each with as much of the work as its speed allows.',
     script: 'cruncher.mjs', styles: ['demo.css', 'cruncher.css'], code: 'cruncher.mjs',
   },
   {
     file: 'pipelines.html', name: 'Task graphs', title: 'task graphs on your GPU', heading: 'Task graphs',
-    lead: 'Kernels that run as their inputs arrive, on several devices at once.',
+    lead: 'Pictures go through a graph of tasks, on several devices at once; the timeline shows what ran where, and when.',
     script: 'pipelines.mjs', styles: ['demo.css', 'pipelines.css'], code: 'pipelines.mjs',
   },
 ];
