@@ -17,18 +17,15 @@ import (
 )
 
 // TestExamples runs those examples of the npm package in a page that need one: web/test/examples.test.mjs runs the others in Node. Long
-// tests run all of them on WebGPU, too, and the one of TensorFlow.js, which `make setup-examples` installs.
+// tests run all of them on WebGPU, too, and the one of TensorFlow.js, which make setup-examples installs.
 func TestExamples(t *testing.T) {
 	names, groups := []string{"image-filter", "particles", "worker"}, []string{"inPage"}
 	if devtest.Long() {
 		names, groups = nil, []string{"tests", "inPage", "withTensorFlow"}
+		inExamples(t, filepath.Join("..", "node_modules", "typescript", "bin", "tsc"), "-p", ".") // with TensorFlow.js' own declarations
 	}
 	stripped := t.TempDir()
-	build := exec.Command("node", append([]string{"build.mjs", stripped}, names...)...)
-	build.Dir = filepath.Join("..", "web", "examples")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	inExamples(t, append([]string{"build.mjs", stripped}, names...)...)
 	mux := webHandler(t)
 	mux.HandleFunc("/examples/", func(w http.ResponseWriter, r *http.Request) {
 		text, err := os.ReadFile(filepath.Join(stripped, filepath.Base(r.URL.Path)))
@@ -50,5 +47,15 @@ func TestExamples(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// inExamples runs a script of Node in the folder of the examples.
+func inExamples(t *testing.T, args ...string) {
+	t.Helper()
+	script := exec.Command("node", args...)
+	script.Dir = filepath.Join("..", "web", "examples")
+	if out, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }

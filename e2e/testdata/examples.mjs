@@ -238,9 +238,9 @@ export const tests = {
   }),
 
   abort: example('abort', async ({run}, gpu) => {
-    const {code, reason, sum: all} = await run(gpu);
-    check(code === 'ErrAborted' && reason === 'another question was asked', `${code}: ${reason}`);
-    same([all], [300 * 300], 'the next call');
+    const {rounds, code, reason, difference} = await run(gpu);
+    check(code === 'ErrAborted' && reason === 'the user has seen enough', `${code}: ${reason}`);
+    same([rounds, difference], [3, 0], 'rounds, difference');
   }),
 
   using: example('using', async ({run}, gpu) => {

@@ -5,21 +5,23 @@
 import { SubletError, type Gpu } from "sublet";
 
 export async function run(gpu: Gpu) {
-  using a = gpu.uniform(300, 300, 0, 1, 3).eval();
-  const search = new AbortController(); // the user's "Stop" would call search.abort()
-  const product = a.matmul(a).matmul(a).trace().read({ signal: search.signal });
-  search.abort(new Error("another question was asked"));
-
-  let code = "", reason = "";
+  using x = gpu.uniform(300, 300, 0, 1, 3).eval();
+  const stop = new AbortController(); // of the user's "Stop" button, say
+  let rounds = 0, code = "", reason = "";
   try {
-    await product;
+    for (;;) {
+      x.assign(x.add(x.T).div(2));
+      await x.trace().value({ signal: stop.signal }); // every call that waits takes a signal
+      rounds++;
+      if (rounds === 3) stop.abort(new Error("the user has seen enough")); // here the button's doing
+    }
   } catch (error) {
-    if (!(error instanceof SubletError)) throw error;
-    code = error.code; // ErrAborted; the signal's reason is the cause
-    reason = (error.cause as Error).message;
+    if (!(error instanceof SubletError && error.code === "ErrAborted")) throw error;
+    code = error.code;
+    reason = (error.cause as Error).message; // the signal's reason
   }
 
-  // A signal of AbortSignal.timeout limits how long a call may take. The matrix is whole, and the next call computes.
-  const sum = await a.greaterEqual(0).sum().value({ signal: AbortSignal.timeout(60_000) });
-  return { code, reason, sum };
+  // What was queued before is done all the same: x is whole, and symmetric. Signals may also limit the time.
+  const difference = await x.sub(x.T).normInf().value({ signal: AbortSignal.timeout(60_000) });
+  return { rounds, code, reason, difference };
 }

@@ -10,10 +10,9 @@ export async function run(gpu: Gpu, days = 20) {
   using series = gpu.matrix(1, prices.length, prices);
 
   // A window for each row: element (i, j) is day i + j. A column and a row of numbers stretch to a table of them.
-  const count = prices.length - days + 1;
-  const start = gpu.arange(0, count, 1, { dtype: "int32" }).T, day = gpu.arange(0, days, 1, { dtype: "int32" });
-  // gather reads elements where they are needed, so that the overlapping windows are never stored.
-  const windows = series.gather(gpu.zeros(1, 1, { dtype: "int32" }), start.add(day));
+  const start = gpu.arange(prices.length - days + 1).T, day = gpu.arange(days);
+  // gather reads row 0 of the series where elements are needed: the overlapping windows are never stored.
+  const windows = series.gather(gpu.arange(1), start.add(day));
 
   const [mean, deviation, highest] = await Promise.all([
     windows.mean({ axis: 1 }).read(), windows.std({ axis: 1, ddof: 1 }).read(), windows.max({ axis: 1 }).read(),

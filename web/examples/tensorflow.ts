@@ -15,8 +15,8 @@ export async function main() {
   using gpu = await init({ device });
 
   const x = tf.tensor2d([[1, 2], [3, 4], [5, 6]]);
-  const { buffer, tensorRef } = tf.square(x).dataToGPU(); // tensorRef keeps the buffer; TF.js fills it when it next submits
-  using squares = gpu.wrapBuffer(buffer!, 3, 2); // in place: nothing is copied
+  const { buffer, tensorRef } = tf.square(x).dataToGPU(); // a copy on the GPU, which stays until tensorRef is disposed of
+  using squares = gpu.wrapBuffer(buffer!, 3, 2); // in place: nothing is copied here
 
   // There: row sums of the squares' logarithms. The result is written to a buffer of ours, made for both.
   const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage;
