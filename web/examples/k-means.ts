@@ -4,8 +4,9 @@
 
 import type { Gpu } from "sublet";
 
-/** Three clusters of 40 points around (0, 0), (6, 1) and (2, 7), as x, y, x, y, ... */
-export const points = Float32Array.from({ length: 240 }, (_, i) => [0, 6, 2, 0, 1, 7][i % 2 * 3 + (i >> 1) % 3]! + 1.5 * Math.sin(i * i));
+const around = [[0, 0], [6, 1], [2, 7]].flat();
+/** 120 points around these three, as x, y, x, y, ... */
+export const points = Float32Array.from({ length: 240 }, (_, i) => around[i % 6]! + 3 * Math.sin(i * i));
 
 export async function run(gpu: Gpu, k = 3, rounds = 10) {
   using x = gpu.matrix(points.length / 2, 2, points);

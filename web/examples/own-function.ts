@@ -19,7 +19,7 @@ const kepler = `
 
 export async function run(gpu: Gpu) {
   using anomaly = gpu.fn(kepler);
-  using eccentricity = gpu.matrix(4, 1, [0.0167, 0.0934, 0.2056, 0.2488]); // Earth, Mars, Mercury, Pluto
+  using eccentricity = gpu.matrix(4, 1, [0.0167, 0.0934, 0.2056, 0.9671]); // Earth, Mars, Mercury, Halley's comet
   const time = gpu.linspace(0, 3, 7); // a row: with the column it makes a table of 4 x 7
 
   // It is called like any operation, operands stretch, and what follows runs in the same kernel.
