@@ -12,7 +12,7 @@ export async function run(gpu: Gpu, days = 20) {
   // A window for each row: element (i, j) is day i + j. A column and a row of numbers stretch to a table of them.
   const start = gpu.arange(prices.length - days + 1).T, day = gpu.arange(days);
   // gather reads row 0 of the series where elements are needed: the overlapping windows are never stored.
-  const windows = series.gather(gpu.arange(1), start.add(day));
+  const windows = series.gather(gpu.arange(1), start.add(day).astype("int32"));
 
   const [mean, deviation, highest] = await Promise.all([
     windows.mean({ axis: 1 }).read(), windows.std({ axis: 1, ddof: 1 }).read(), windows.max({ axis: 1 }).read(),
