@@ -24,7 +24,7 @@ export async function run(gpu: Gpu, steps = 40, hidden = 8) {
     using output = h.eval(); // which the gradients use three times
     using d = gpu.nn.crossEntropyGrad(output.matmul(w2).add(b2), labels).div(64).eval();
     using dh = d.matmul(w2.T).tanhGrad(output).eval();
-    adam.step(w2, output.T.matmul(d));
+    adam.step(w2, output.T.matmul(d)); // only now: dh was computed with the old w2
     adam.step(b2, d.sum({ axis: 0 }));
     adam.step(w1, x.T.matmul(dh));
     adam.step(b1, dh.sum({ axis: 0 }));

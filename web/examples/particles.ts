@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Particles: Sublet moves them, the page's own render pass draws them, from the same buffer. No position ever leaves the GPU.
+// Particles: Sublet moves them, the page's own render pass draws them, from the same buffer. While they move, none leaves the GPU.
 
 import { init } from "sublet";
 
