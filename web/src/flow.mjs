@@ -156,7 +156,7 @@ function streamSource(where, stream, total) {
 /** @param {string} where @param {Response} response */
 function responseSource(where, response) {
   const {ok, status, statusText, url, bodyUsed, body, headers, type} = response;
-  if (!ok) throw failure('ErrStream', where, `${url}: ${status} ${statusText}`);
+  if (!ok) throw failure('ErrStream', where, `${url || 'the response'}: ${status} ${statusText}`);
   if (bodyUsed) throw failure('ErrInvalid', where, 'a response that was read already');
   if (body === null) return bytesSource(END, PIECE);
   // Compressed files are longer than that, and other servers need not say so.

@@ -72,7 +72,7 @@ function checkType(where, type, takes) {
   if (takes(type)) return;
   const list = DTYPES.filter(takes).map((t) => t.name), last = list.pop();
   const fits = list.length === DTYPES.length - 2 ? 'all others' : list.length === 0 ? last : `${list.join(', ')} and ${last}`;
-  throw failure('ErrUnsupported', where, `not defined for ${type.name}, but for ${fits}`);
+  throw failure('ErrUnsupported', where, `not defined for ${type.name}, but for ${fits}; convert with astype`);
 }
 
 /** The type of what an operation makes. @param {string} where @param {number} op @param {DType} type */

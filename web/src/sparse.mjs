@@ -82,7 +82,7 @@ class Structure {
 function increasing(where, indices, from, to, end) {
   for (let k = from; k < to; k++) {
     if (indices[k] < 0 || indices[k] >= end) throw failure('ErrIndex', where, `${indices[k]} of ${end}`);
-    if (k > from && indices[k] <= indices[k - 1]) throw failure('ErrSparse', where, `index ${indices[k]} after ${indices[k - 1]}`);
+    if (k > from && indices[k] <= indices[k - 1]) throw failure('ErrSparse', where, `index ${indices[k]} after ${indices[k - 1]} in place ${k}; in a column, or a row of csr, they increase`);
   }
 }
 

@@ -103,11 +103,11 @@ test('errors say what would fit', () => {
     ['reshape: 2x3 by 2x2: dimension mismatch: another shape needs 6 elements', () => nodes.reshape('reshape', a, 2, 2)],
     ['topk: 2x3: 4 of 3 elements', () => nodes.sorted('topk', Op.TopK, a, 1, 4)],
     ['add: float32 with int32; convert with astype', () => nodes.binary('add', Op.Add, a, k)],
-    ['exp: not defined for int32, but for float32, float16 and complex64', () => nodes.unary('exp', Op.Exp, k)],
-    ['gelu: not defined for complex64, but for float32 and float16', () => nodes.unary('gelu', Op.Gelu, z)],
-    ['logsumexp: not defined for int32, but for float32 and float16', () => nodes.reduce('logsumexp', Reduction.LogSumExp, k, 0, 0)],
-    ['bitwiseAnd: not defined for float32, but for int32, uint32, int8, uint8, int16, uint16 and bool', () => nodes.binary('bitwiseAnd', Op.BitAnd, a, a)],
-    ['sort: not defined for complex64, but for all others', () => nodes.sorted('sort', Op.Sort, z, 0)],
+    ['exp: not defined for int32, but for float32, float16 and complex64; convert with astype', () => nodes.unary('exp', Op.Exp, k)],
+    ['gelu: not defined for complex64, but for float32 and float16; convert with astype', () => nodes.unary('gelu', Op.Gelu, z)],
+    ['logsumexp: not defined for int32, but for float32 and float16; convert with astype', () => nodes.reduce('logsumexp', Reduction.LogSumExp, k, 0, 0)],
+    ['bitwiseAnd: not defined for float32, but for int32, uint32, int8, uint8, int16, uint16 and bool; convert with astype', () => nodes.binary('bitwiseAnd', Op.BitAnd, a, a)],
+    ['sort: not defined for complex64, but for all others; convert with astype', () => nodes.sorted('sort', Op.Sort, z, 0)],
   ])) assert.throws(run, {message: `sublet: ${text}`});
 });
 

@@ -27,7 +27,7 @@ const root = "../.."
 //go:embed templates
 var templates embed.FS
 
-// outputs are the generated files by their templates. Of the document only a part is generated.
+// outputs are the generated files by their templates. Of the documents only a part is generated.
 var outputs = map[string]string{
 	"fuse.go":         "internal/shaders/fuse/ops_gen.go",
 	"functions.go":    "matrix/functions_gen.go",
@@ -38,6 +38,7 @@ var outputs = map[string]string{
 	"operations.mjs":  "web/src/operations.mjs",
 	"operations.d.ts": "web/types/operations.d.ts",
 	"features.md":     "FEATURES.md",
+	"readme.md":       "web/README.md",
 }
 
 func main() {
