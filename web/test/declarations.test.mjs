@@ -30,7 +30,8 @@ test('examples compile', (t) => {
   t.after(() => rmSync(folder, {recursive: true}));
   const functions = members.map(({where, example}, i) => `// ${where}\nasync function example${i}() {\n${example.join('\n')}\n}\nvoid example${i};\n`);
   writeFileSync(join(folder, 'examples.ts'), `import { SubletError, init } from 'sublet';\nimport type { Gpu } from 'sublet';
-declare const gpu: Gpu, buffer: GPUBuffer;\nvoid [SubletError, init, gpu, buffer];\n${functions.join('')}`);
+declare const gpu: Gpu, buffer: GPUBuffer, canvas: HTMLCanvasElement, video: HTMLVideoElement, worker: Worker;
+void [SubletError, init, gpu, buffer, canvas, video, worker];\n${functions.join('')}`);
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
   compile(folder, ['examples.ts'], {paths: {sublet: [fileURLToPath(new URL('../index.d.ts', import.meta.url))]}});
 });
