@@ -5,6 +5,22 @@
 import {check, fails, noise, onBoth, reference, same, throws} from './testing.mjs';
 
 export const tests = {
+  grammar: onBoth(async (gpu) => {
+    const m = gpu.matrix([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), t = gpu.tensor([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]);
+    for (const [what, x, want] of [
+      ['rows', m, [1, 2, 3, 4, 5, 6, 7, 8, 9]], ['typed rows', gpu.matrix([Int8Array.of(1, -2), Int8Array.of(3, 4)]), [1, -2, 3, 4]], ['converted', gpu.matrix(1, 3, Float64Array.of(1, -2, 3), {dtype: 'int16'}), [1, -2, 3]],
+      ['64 bits', gpu.matrix(1, 2, BigInt64Array.of(-5n, 7n), {dtype: 'float32'}), [-5, 7]], ['pairs', gpu.matrix([[1, 2], [3, 4]], {dtype: 'complex64'}), [1, 2, 3, 4]],
+      ['column order', gpu.matrix([[1, 2], [3, 4]], {order: 'column'}).T, [1, 2, 3, 4]], ['a range', m.slice([1, 3], [0, 2]), [4, 5, 7, 8]], ['from the end', m.slice(-1, [-2]), [8, 9]],
+      ['by name', m.add(1).slice({cols: 1}), [3, 6, 9]], ['of a part', m.slice([1]).slice(null, -1), [6, 9]], ['the last row', m.row(-1), [7, 8, 9]], ['the last column', m.T.col(-1), [7, 8, 9]],
+      ['an axis', m.sum(0), [12, 15, 18]], ['kept', m.max({axis: 1, keepDims: true}), [3, 6, 9]], ['of a function', gpu.mean(m, 1), [2, 5, 8]], ['sorted', m.neg().sort(0).row(0), [-7, -8, -9]],
+      ['clip', m.clip(2, 5), [2, 2, 3, 4, 5, 5, 5, 5, 5]], ['argmax', m.argmax(0), [2, 2, 2]], ['a tensor', t.sum([0, 2]), [14, 22]], ['clipped', gpu.clip(t, 2, 3).slice(0), [2, 2, 3, 3]],
+    ]) same(await x.read(), want, what);
+    m.slice([0, 2], [1, 3]).assign(0);
+    m.set([[1, 0, 0], [4, 0, 0], [7, 8, 10]]);
+    same([await m.item(-1, -1), await t.item(1, 0, 1), await m.slice(0, 0).item()], [10, 6, 1], 'elements');
+    same(await gpu.zeros(1, 2).set(Float64Array.of(1.5, 2), {dtype: 'float32'}).read(), [1.5, 2], 'set of another type');
+  }),
+
   shaping: onBoth(async (gpu) => {
     const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), b = gpu.matrix(2, 3, [7, 8, 9, 10, 11, 12]), row = gpu.matrix(1, 2, [5, 6]);
     const labels = gpu.matrix(1, 3, [1, -1, 0], {dtype: 'int32'});

@@ -5,6 +5,7 @@ import {DTYPES, scalarBits} from './dtype.mjs';
 import {allocate, failure, guard, show} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
+import {instead} from './nearest.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {flag, read, releaseOf} from './source.mjs';
 import {dtypeOfData} from './tensor.mjs';
@@ -26,7 +27,7 @@ const OPTIONS = Object.freeze(['dtype', ...PROPERTIES, 'release']);
 
 /** Checks the value of a property. @param {string} where @param {string} name @param {any} value */
 function valueOf(where, name, value) {
-  if (name === 'mode' && !MODES.includes(value)) throw failure('ErrInvalid', where, `mode ${show(value)}; there are ${MODES.join(', ')}`);
+  if (name === 'mode' && !MODES.includes(value)) throw failure('ErrInvalid', where, `mode ${show(value)}; ${instead(value, MODES)}`);
   if (name === 'struct' && typeof value !== 'string') throw failure('ErrInvalid', where, `struct ${show(value)} is no name`);
   if (name in COUNTS && (!Number.isSafeInteger(value) || value < COUNTS[/** @type {'halo'} */ (name)])) {
     throw failure('ErrInvalid', where, `${name} ${show(value)}; it is a number from ${COUNTS[/** @type {'halo'} */ (name)]} on`);
@@ -53,7 +54,7 @@ function memoryOf(where, source, {dtype, struct}) {
   const plain = isBuffer(source) || ArrayBuffer.isView(source);
   const own = dtypeOfData(source), bytes = struct !== undefined || isBuffer(source) || own === undefined && plain;
   const type = dtype ?? (bytes ? 'bytes' : own ?? 'float32'), Array = Object.hasOwn(ARRAYS, type) ? ARRAYS[type] : undefined;
-  if (typeof type !== 'string' || !Array) throw failure('ErrInvalid', where, `elements of type ${show(type)}; there are ${Object.keys(ARRAYS).join(', ')}`);
+  if (typeof type !== 'string' || !Array) throw failure('ErrInvalid', where, `elements of type ${show(type)}; ${instead(type, Object.keys(ARRAYS))}`);
   if (struct !== undefined && type !== 'bytes') throw failure('ErrInvalid', where, `a struct of ${type}`);
   if (!plain) {
     if (typeof source !== 'number' || !Number.isInteger(source)) throw failure('ErrInvalid', where, `${show(source)} is neither memory nor a length`);
@@ -193,7 +194,7 @@ export class CruncherScalar {
     const where = 'scalar', type = NUMBERS.find((t) => t.name === dtype);
     if (typeof name !== 'string' || name === '') throw failure('ErrName', where, show(name));
     if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is no number`);
-    if (!type) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${SCALARS.join(', ')}`);
+    if (!type) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; ${instead(dtype, SCALARS)}`);
     this.#bits = Object.freeze(/** @type {const} */ ([name, type.name, scalarBits(where, type, value)]));
     this.value = value;
     Object.freeze(this);

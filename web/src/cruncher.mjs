@@ -4,6 +4,7 @@ import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crun
 import {failure, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
+import {instead} from './nearest.mjs';
 import {Command} from './protocol.mjs';
 import {checkSignal, flag, read} from './source.mjs';
 
@@ -17,7 +18,7 @@ const RANGE = Object.freeze(['global', 'local', 'offset', 'inner', 'strict', 'bl
 
 /** The place of a word in a list. @param {string} where @param {string} name @param {readonly string[]} words @param {any} value the first word by default */
 function word(where, name, words, value = words[0]) {
-  if (!words.includes(value)) throw failure('ErrInvalid', where, `${name} ${show(value)}; there are ${words.map(show).join(', ')}`);
+  if (!words.includes(value)) throw failure('ErrInvalid', where, `${name} ${show(value)}; ${instead(value, words)}`);
   return words.indexOf(value);
 }
 

@@ -33,7 +33,7 @@ export function show(value) {
   switch (typeof value) {
     case 'string': return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}...` : value);
     case 'number': case 'bigint': case 'boolean': case 'undefined': return String(value);
-    case 'object': return value === null ? 'null' : 'an object';
+    case 'object': return value === null ? 'null' : isArray(value) ? 'an array' : 'an object';
     default: return `a ${typeof value}`;
   }
 }

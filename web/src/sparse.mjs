@@ -6,6 +6,7 @@ import {allocate, failure, guard, isArray, needs, shapeError, show} from './erro
 import {Expr, inside, useSparse} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
+import {instead} from './nearest.mjs';
 import {Node, checkDims} from './node.mjs';
 import {Command, Op, SPARSE_WRAPPED} from './protocol.mjs';
 import {checkSignal, read, releaseOf, signalOf} from './source.mjs';
@@ -23,7 +24,7 @@ const MAX = 0x7fffffff;
 /** @param {string} where @param {unknown} name */
 function formatOf(where, name) {
   const format = FORMATS.indexOf(/** @type {string} */ (name));
-  if (format < 0) throw failure('ErrInvalid', where, `format ${show(name)}; there are ${FORMATS.join(', ')}`);
+  if (format < 0) throw failure('ErrInvalid', where, `format ${show(name)}; ${instead(name, FORMATS)}`);
   return format;
 }
 

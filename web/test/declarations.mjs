@@ -51,16 +51,16 @@ function membersOf(file) {
 export const members = readdirSync(types).filter((file) => file.endsWith('.d.ts')).flatMap(membersOf);
 
 /** What an expression is said to be. */
-const RESULT = /^(?<call>.*); \/\/ (?<result>\[.*\]|-?[\d.]+(?:e-?\d+)?|"[^"]*"|true|false)$/;
+const RESULT = /^(?<call>[^}].*); \/\/ (?<result>\[.*\]|-?[\d.]+(?:e-?\d+)?|"[^"]*"|true|false)$/;
 
-/** An example as code that compares what it says: it calls check with each value and what it is said to be. @param {string[]} example */
-export function checked(example) {
-  let checks = 0;
-  const lines = example.map((line) => {
-    const {call, result} = RESULT.exec(line)?.groups ?? {};
-    if (call === undefined) return line;
-    checks++;
-    return `check(${call}, ${result});`;
-  });
-  return {code: lines.join('\n'), checks};
-}
+/**
+ * An example with something else for each value that it tells.
+ * @param {string[]} example @param {(call: string, result: string) => string} code
+ */
+export const rewritten = (example, code) => example.map((line) => {
+  const {call, result} = RESULT.exec(line)?.groups ?? {};
+  return call === undefined || result === undefined ? line : code(call, result);
+}).join('\n');
+
+/** How many values an example tells. @param {string[]} example */
+export const resultsOf = (example) => example.filter((line) => RESULT.test(line)).length;

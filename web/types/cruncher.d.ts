@@ -383,7 +383,7 @@ export class CruncherArray {
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");
    * const mine = new Float32Array([1, 2, 3]), x = cr.array("x", mine);
-   * x.data; // [1, 2, 3]
+   * x.data.length; // 3
    */
   readonly data: CruncherElements;
   /**

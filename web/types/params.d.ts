@@ -203,7 +203,7 @@ export class Param {
    * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);
    * using params = await gpu.loadParams(file);
    * const w = params.get("w");
-   * await w?.read(); // [3, 4]
+   * (await w?.read())?.length; // 2
    */
   read(options?: WaitOptions): Promise<ParamElements>;
   /**

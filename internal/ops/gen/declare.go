@@ -22,10 +22,12 @@ func list(params []declared) string {
 	return strings.Join(texts, ", ")
 }
 
+var parameter = regexp.MustCompile(`(\w+\??): (\{[^}]*\}|[^,]+)`)
+
 // declaredIn reads parameters as a face has them.
 func declaredIn(params string) []declared {
 	var all []declared
-	for _, part := range regexp.MustCompile(`(\w+\??): (\{[^}]*\}|[^,]+)`).FindAllStringSubmatch(params, -1) {
+	for _, part := range parameter.FindAllStringSubmatch(params, -1) {
 		all = append(all, declared{part[1], part[2]})
 	}
 	return all
@@ -56,9 +58,14 @@ func (r row) takes() string {
 	return "DType"
 }
 
-// mixes reports whether float32 may stand beside complex64.
-func (r row) mixes() bool {
-	return r.Class == ops.Product || r.Class == ops.Binary && r.OfComplex() != ""
+// mixed is the declaration for float32 beside complex64, where there is one: kind is the type of the operands, with a verb for their elements.
+func (r row) mixed(first, kind string) []string {
+	if r.Class != ops.Product && (r.Class != ops.Binary || r.OfComplex() == "") {
+		return nil
+	}
+	made := map[string]string{"T": `"complex64"`, "RealOf<T>": `"float32"`}[r.Element()]
+	operand := fmt.Sprintf(kind, `"float32" | "complex64"`)
+	return []string{"(" + first + ": " + operand + ", b: " + operand + "): " + fmt.Sprintf(kind, made) + ";"}
 }
 
 var optionsOf = map[string]string{"Reduce": "reduce", "Spread": "spread", "Order": "order", "Normalise": "normalise"}
@@ -71,7 +78,7 @@ func (r row) Methods() []string {
 	}
 	for _, p := range declaredIn(r.Typed()) {
 		switch {
-		case p.kind == "Exclude<Operand":
+		case p.kind == "Factor":
 			p.kind = "Exclude<Operands<T>[K], number>"
 		case p.kind == "Operand":
 			p.kind = "Operands<T>[K]"
@@ -81,13 +88,8 @@ func (r row) Methods() []string {
 		}
 		params = append(params, p)
 	}
-	lines := []string{"(" + list(params) + "): Kinds<" + r.Element() + ">[K];"}
-	if r.mixes() {
-		mixed := "Kinds<\"float32\" | \"complex64\">[K]"
-		made := strings.Replace(r.Element(), "RealOf<T>", `"float32"`, 1)
-		lines = append(lines, "(this: "+mixed+", b: "+mixed+"): Kinds<"+strings.Replace(made, "T", `"complex64"`, 1)+">[K];")
-	}
-	return lines
+	line := "(" + list(params) + "): Kinds<" + r.Element() + ">[K];"
+	return append([]string{line}, r.mixed("this", "Kinds<%s>[K]")...)
 }
 
 // ShapingMethod is the declaration of a method of expressions alone.
@@ -131,12 +133,7 @@ func (r row) Functions() []string {
 			}
 		}
 	}
-	if r.mixes() {
-		mixed := `Expr<"float32" | "complex64">`
-		made := strings.Replace(r.Element(), "RealOf<T>", `"float32"`, 1)
-		lines = append(lines, "(a: "+mixed+", b: "+mixed+"): Expr<"+strings.Replace(made, "T", `"complex64"`, 1)+">;")
-	}
-	return lines
+	return append(lines, r.mixed("a", "Expr<%s>")...)
 }
 
 // functionParams are the parameters of a function, of which the one at a place says what it is of. Those before are less.
@@ -153,9 +150,9 @@ func functionParams(params []declared, kind string, at int) []declared {
 			p.kind = "Operand<NoInfer<T>>"
 		case p.kind == "Operand":
 			p.kind = prefix + "Operand<NoInfer<T>>"
-		case p.kind == "Exclude<Operand" && kind == "Expr":
+		case p.kind == "Factor" && kind == "Expr":
 			p.kind = "Expr<NoInfer<T>>"
-		case p.kind == "Exclude<Operand":
+		case p.kind == "Factor":
 			p.kind = "Tensor<NoInfer<T>> | Expr<NoInfer<T>>"
 		case strings.HasSuffix(p.kind, "Options"):
 			p.name = "axis?"
@@ -183,9 +180,6 @@ func (r row) shapingFunction() string {
 		case p.kind == "Expr":
 			params[i].kind = "Expr<T>"
 		}
-	}
-	if !strings.Contains(list(params)+made, "T") {
-		head = "("
 	}
 	return head + list(params) + "): Expr<" + made + ">;"
 }

@@ -142,7 +142,7 @@ func (r row) Typed() string {
 	case r.Alone: // its options are an error
 		return ""
 	case r.Class == ops.Product:
-		return strings.Replace(r.Others, "Expr", "Exclude<Operand, number>", 1)
+		return strings.Replace(r.Others, "Expr", "Factor", 1)
 	}
 	return r.Others
 }
