@@ -182,6 +182,20 @@ export const tests = {
     world.other.close();
   })),
 
+  opened: onBoth(briefly(async (gpu) => {
+    // What opens a Gpu, with options that are none and values that no option takes.
+    const codes = await documentedCodes(), other = await init({device: 'simd', threads: 1}), wrong = values({gpu, other, m: gpu.zeros(1, 1)}).filter((value) => value !== undefined && value !== ''); // debug is "" by default
+    const options = (value) => [...['device', 'power', 'debug', 'threads', 'nothing'].map((name) => ({[name]: value})), {device: 'simd', simdWasm: value}, {device: value, get power() { return throwing(); }}];
+    for (const value of [...wrong.flatMap(options), ...wrong.filter((value) => typeof value !== 'object' && typeof value !== 'function'), hostile(), []]) {
+      const opened = await within(60000, init(value), 'init').catch((error) => judge('init', error, codes));
+      if (!opened) continue;
+      opened.close();
+      throw new Error(`init opened a Gpu with ${Object.keys(value).join()} ${typeof Object.values(value)[0]}`);
+    }
+    other.close();
+    await known({gpu}, 'init');
+  })),
+
   gone: onBoth(async (gpu) => {
     // Memory that is detached or shrinks after it was given to a call, before anything is done with it or after.
     const codes = await documentedCodes(), floats = () => new Float32Array(new ArrayBuffer(64, {maxByteLength: 64}), 0, 4), lines = () => new Int32Array(new ArrayBuffer(64, {maxByteLength: 64}), 0, 3);
