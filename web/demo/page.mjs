@@ -44,3 +44,13 @@ export function download(blob, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** An element of a drawing. @param {string} name @param {Record<string, string | number>} attributes @param {string} [text] */
+export function svg(name, attributes, text) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
