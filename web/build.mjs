@@ -35,8 +35,9 @@ await bundle('src/index.mjs', 'src/thread.mjs');
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
   writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8'), (name) => readFileSync(join(here, 'demo', name), 'utf8')));
 }
+const bundled = ['pipelines.mjs', 'race-tfjs.mjs']; // below
 for (const file of [
-  ...folder('demo').filter((file) => !file.endsWith('.html')),
+  ...folder('demo').filter((file) => !file.endsWith('.html') && !bundled.includes(basename(file))),
   join(here, 'index.d.ts'),
   join(here, 'bench-peer.mjs'),
   join(here, '..', 'wasm', 'browser', 'glue.js'),
@@ -50,7 +51,43 @@ for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..
   else console.warn(`no ${basename(file)}: make digits trains the network of digits.html`);
 }
 await bundle('demo/pipelines.mjs'); // which speaks to a program of its own
+await tensorflow();
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
+
+/** Bundles TensorFlow.js for the race, with its licences: the package has nothing of it. */
+async function tensorflow() {
+  const to = join(dist, 'tfjs'), modules = join(here, 'node_modules');
+  const {metafile} = await build({
+    entryPoints: [join(here, 'demo', 'race-tfjs.mjs')],
+    outdir: to,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'browser',
+    minifySyntax: true,
+    minifyWhitespace: true, // names stay: the threads of the WebAssembly backend are made of the text of functions
+    external: ['node-fetch', 'fs', 'path', 'perf_hooks', 'os', 'worker_threads', 'util', 'crypto', 'string_decoder'],
+    banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
+    outExtension: {'.js': '.mjs'},
+    metafile: true,
+    absWorkingDir: here,
+    logLevel: 'error',
+  });
+  const wasm = join(modules, '@tensorflow', 'tfjs-backend-wasm', 'dist');
+  for (const file of readdirSync(wasm).filter((file) => file.endsWith('.wasm'))) copyFileSync(join(wasm, file), join(to, file));
+  const names = Object.keys(metafile.inputs).flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? []);
+  const notices = [...new Set(names)].sort().map((name) => {
+    const {version, license} = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'));
+    const file = readdirSync(join(modules, name)).find((file) => /^licen[cs]e/i.test(file)), told = join(modules, name, 'README.md');
+    const text = file ? readFileSync(join(modules, name, file), 'utf8')
+      : license === 'Apache-2.0' ? 'The text is that of ../LICENSE.\n'
+      : /\nlicense \(MIT\)[^]*/i.exec(existsSync(told) ? readFileSync(told, 'utf8') : '')?.[0].trimStart();
+    if (!text) throw new Error(`no licence of ${name}`);
+    return `${name} ${version}, ${license}\n\n${text}`;
+  });
+  writeFileSync(join(to, 'NOTICE'), `Parts of the files in this folder, which the page race.html uses:\n\n${notices.join('\n---\n\n')}`);
+}
 
 // What is compiled into the program, or stands beside it, comes with its own licence.
 const float16 = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', 'github.com/x448/float16'], {encoding: 'utf8', cwd: here}).trim();

@@ -34,7 +34,7 @@ export const pages = [
   {
     file: 'race.html', name: 'Race', title: 'a race on your machine', heading: 'Race',
     lead: 'The same work by Sublet, by TensorFlow.js and by plain JavaScript, on your machine.',
-    script: 'race.mjs', styles: ['demo.css', 'race.css'], code: 'race.mjs',
+    script: 'race.mjs', styles: ['demo.css', 'race.css'], code: 'race-worker.mjs',
   },
   {
     file: 'cruncher.html', name: 'Cruncher', title: 'your kernel on all devices', heading: 'Number cruncher',

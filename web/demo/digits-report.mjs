@@ -30,8 +30,9 @@ function drawLoss(chart, {losses, epochs}) {
     const v = most * i / 4;
     parts.push(svg('line', {x1: left, x2: right, y1: y(v), y2: y(v), class: 'grid'}), svg('text', {x: left - 7, y: y(v) + 4, class: 'end'}, v.toFixed(1)));
   }
-  for (let epoch = 0; epoch <= epochs; epoch += Math.ceil(epochs / 8)) {
-    const last = epoch + Math.ceil(epochs / 8) > epochs;
+  const step = Math.ceil(epochs / 4);
+  for (let epoch = 0; epoch <= epochs; epoch += step) {
+    const last = epoch + step > epochs;
     parts.push(svg('text', {x: x(epoch / epochs), y: bottom + 18, class: last ? 'end' : 'mid'}, last ? `${epoch} epochs` : String(epoch)));
   }
   const points = losses.map((v, i) => `${x((i + 0.5) / losses.length).toFixed(1)},${y(v).toFixed(1)}`).join(' ');

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !js
+
+package e2e
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
+)
+
+// raceReport is the JSON of the page's.
+type raceReport struct {
+	Race  string
+	Peers map[string]struct{ Name, Why string }
+	Items []struct {
+		ID                     string
+		Flop, Bytes, Tolerance float64
+		Results                map[string]struct {
+			Ms, Off, Gflops, Gbs float64
+			All                  []float64
+			Why                  string
+		}
+	}
+}
+
+func readRace(t *testing.T, p *chrome.Page) (r raceReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(chrome.Eval[string](p, "document.getElementById('json').textContent")), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// complete fails unless every peer was timed in every item, with results that were right and a bar that is as long as its time.
+func (r raceReport) complete(t *testing.T, p *chrome.Page, backend string) {
+	t.Helper()
+	if name := r.Peers["tfjs"].Name; !strings.HasSuffix(name, "backend "+backend) {
+		t.Errorf("TensorFlow.js is %q, %q", name, r.Peers["tfjs"].Why)
+	}
+	for _, item := range r.Items {
+		longest := 0.
+		for _, peer := range []string{"sublet", "tfjs", "plain"} {
+			longest = max(longest, item.Results[peer].Ms)
+		}
+		for _, peer := range []string{"sublet", "tfjs", "plain"} {
+			result := item.Results[peer]
+			if result.Why != "" || len(result.All) == 0 || !(result.Ms > 0) || !(result.Off <= item.Tolerance) {
+				t.Errorf("%s, %s: %+v", item.ID, peer, result)
+				continue
+			}
+			if want := item.Flop / result.Ms / 1e6; math.Abs(result.Gflops-want) > 1e-6*want {
+				t.Errorf("%s, %s: %v GFLOP/s of %v operations in %v ms", item.ID, peer, result.Gflops, item.Flop, result.Ms)
+			}
+			width := chrome.Eval[float64](p, "parseFloat(document.querySelector('[data-item="+item.ID+"] [data-peer="+peer+"] i').style.width)")
+			if want := max(100*result.Ms/longest, 0.4); math.Abs(width-want) > 0.01 {
+				t.Errorf("%s, %s: a bar of %v %%, want %v", item.ID, peer, width, want)
+			}
+		}
+	}
+}
+
+// raceEnds waits for the end of a race.
+func raceEnds(t *testing.T, p *chrome.Page) {
+	t.Helper()
+	await(t, p, "document.body.dataset.busy === 'false'")
+	if why := chrome.Eval[string](p, "document.getElementById('error').textContent"); why != "" {
+		t.Fatal(why)
+	}
+}
+
+// TestRace waits for the race that the page begins with, and stops and starts others.
+func TestRace(t *testing.T) {
+	p := openDemo(t, "/race.html", 1280, 1700)
+	raceEnds(t, p)
+	short := readRace(t, p)
+	if len(short.Items) != 7 || short.Race != "short" {
+		t.Errorf("%d items in the %s race", len(short.Items), short.Race)
+	}
+	short.complete(t, p, "webgpu")
+	if said := chrome.Eval[string](p, "document.getElementById('said').textContent"); !strings.HasPrefix(said, "Done: Sublet was ") {
+		t.Errorf("in the end it says %q", said)
+	}
+	if points := chrome.Eval[int](p, "document.querySelectorAll('#roofline circle').length"); points != 3*5 {
+		t.Errorf("%d points in the roofline, want those of five items", points)
+	}
+	p.Screenshot("race")
+
+	// The full race, stopped in its middle; then another one.
+	chrome.Eval[bool](p, "(dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true})), true)")
+	await(t, p, "document.querySelectorAll('#items li').length === 9 && document.body.dataset.busy === 'true'")
+	if !devtest.Long() {
+		chrome.Eval[bool](p, "(document.getElementById('stop').click(), true)")
+		raceEnds(t, p)
+		if said := chrome.Eval[string](p, "document.getElementById('said').textContent"); said != "Stopped." {
+			t.Errorf("after a stop it says %q", said)
+		}
+		chrome.Eval[bool](p, "(document.getElementById('short').click(), true)")
+		await(t, p, "document.querySelector('[data-item=matmul256] [data-peer=sublet] span').textContent !== '\u2013'") // another worker
+		chrome.Eval[bool](p, "(document.getElementById('stop').click(), true)")
+	} else {
+		for range 5 { // minutes
+			if chrome.Eval[bool](p, "new Promise((done) => setTimeout(() => done(document.body.dataset.busy === 'false'), 55000))") {
+				break
+			}
+		}
+		readRace(t, p).complete(t, p, "webgpu")
+	}
+	raceEnds(t, p)
+	p.Dark()
+	p.Screenshot("race-dark")
+}
+
+// TestRaceOnPhone runs without a GPU, where TensorFlow.js takes its backend of WebAssembly.
+func TestRaceOnPhone(t *testing.T) {
+	p := openDemoOn(t, "/race.html?device=simd", "the CPU", 390, 2600)
+	raceEnds(t, p)
+	readRace(t, p).complete(t, p, "wasm")
+	if wide := chrome.Eval[float64](p, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("the page is %v pixels wide on a phone", wide)
+	}
+	p.Screenshot("race-phone")
+}
