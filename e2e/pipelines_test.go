@@ -35,6 +35,13 @@ func TestPipelines(t *testing.T) {
 			t.Fatal(why)
 		}
 	}
+	until := func(condition string) {
+		t.Helper()
+		await(t, p, "("+condition+") || !document.getElementById('error').hidden")
+		if why := text("error"); why != "" {
+			t.Fatal(why)
+		}
+	}
 	count := "Number(document.getElementById('fact-count').textContent)"
 	const grey = `(() => { // the share of pixels that are not black
 		const c = document.getElementById('edges'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -43,8 +50,16 @@ func TestPipelines(t *testing.T) {
 		return 4 * n / d.length;
 	})()`
 
+	// The page runs when it opens, until the timeline is full.
+	until("document.body.dataset.running === 'false' && " + count + " >= 40")
+	if said := text("devices-said"); !strings.Contains(said, "device 0 is google swiftshader") || !strings.Contains(said, "device 1 is the CPU, by WebAssembly") {
+		t.Errorf("of the devices it says %q", said)
+	}
+	if bars := chrome.Eval[string](p, "document.getElementById('span').textContent"); bars == "" {
+		t.Error("the timeline is empty")
+	}
+	p.Screenshot("pipelines")
 	set("size", "256x192")
-	set("devices", "2")
 	run(count + " >= 20")
 	if share := chrome.Eval[float64](p, grey); share < 0.005 || share > 0.5 {
 		t.Errorf("%v of the picture are edges", share)
@@ -86,6 +101,19 @@ func TestPipelines(t *testing.T) {
 	p.Dark()
 	chrome.Eval[bool](p, "(document.getElementById('timeline').focus(), true)")
 	p.Screenshot("pipelines-train-dark")
+}
+
+// TestPipelinesAlone opens the page where the CPU is all that there is.
+func TestPipelinesAlone(t *testing.T) {
+	p := openDemoOn(t, "/pipelines.html", "the CPU", 390, 2600)
+	await(t, p, "document.body.dataset.running === 'false' && Number(document.getElementById('fact-count').textContent) >= 40 || !document.getElementById('error').hidden")
+	if why := chrome.Eval[string](p, "document.getElementById('error').textContent"); why != "" {
+		t.Fatal(why)
+	}
+	if said := chrome.Eval[string](p, "document.getElementById('devices-said').textContent"); !strings.HasPrefix(said, "Here there is one device, the CPU") {
+		t.Errorf("of its only device it says %q", said)
+	}
+	p.Screenshot("pipelines-phone")
 }
 
 // pipelineTasks fails unless the table, the legend, the saved trace and the graph have the tasks, and the timeline has pixels of the colour of

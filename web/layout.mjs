@@ -38,12 +38,12 @@ export const pages = [
   },
   {
     file: 'cruncher.html', name: 'Cruncher', title: 'your kernel on all devices', heading: 'Number cruncher',
-    lead: 'Your kernel on all devices, shared out by their speed.',
+    lead: 'One function of yours on several devices at once, each with as much of the work as its speed allows.',
     script: 'cruncher.mjs', styles: ['demo.css', 'cruncher.css'], code: 'cruncher.mjs',
   },
   {
     file: 'pipelines.html', name: 'Task graphs', title: 'task graphs on your GPU', heading: 'Task graphs',
-    lead: 'Kernels that run as their inputs arrive, on several devices at once.',
+    lead: 'Pictures go through a graph of tasks, on several devices at once; the timeline shows what ran where, and when.',
     script: 'pipelines.mjs', styles: ['demo.css', 'pipelines.css'], code: 'pipelines.mjs',
   },
 ];

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -90,9 +91,29 @@ func (s *server) setup(r *page.Reader) setup {
 func (s *server) open(ctx context.Context, n int) []*gpu.Device {
 	s.devices = slices.DeleteFunc(s.devices, func(d *gpu.Device) bool { return d.Usable() != nil && d.Reopen(ctx) != nil })
 	for len(s.devices) < n {
-		s.devices = append(s.devices, page.Must(gpu.Open(ctx)))
+		s.devices = append(s.devices, s.another(ctx))
 	}
 	return s.devices[:n]
+}
+
+// another opens a processor that none of the devices is, or the best one again. Software for graphics beside the driver simd is no other
+// processor: both are the CPU.
+func (s *server) another(ctx context.Context) *gpu.Device {
+	at := func(p func(gpu.AdapterInfo) bool) bool {
+		return slices.ContainsFunc(s.devices, func(d *gpu.Device) bool { return p(d.Info()) })
+	}
+	for a, err := range gpu.Adapters(ctx) {
+		if err != nil || a.Info.Driver == "cpu" || at(func(i gpu.AdapterInfo) bool { return i.Name == a.Info.Name && i.Driver == a.Info.Driver }) {
+			continue
+		}
+		if a.Info.Kind == driver.KindCPU && at(func(i gpu.AdapterInfo) bool { return i.Driver == "simd" }) {
+			continue
+		}
+		if d, err := a.Open(ctx); err == nil {
+			return d
+		}
+	}
+	return page.Must(gpu.Open(ctx))
 }
 
 // run does a run of a graph's, one at a time.

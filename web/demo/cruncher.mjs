@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {init} from './index.mjs';
+import {choices} from './cruncher-devices.mjs';
 import {COLOURS, Chart, efficiency, parts, percent} from './shares.mjs';
 import {$, bytes, device, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 
-/** @typedef {import('./index.mjs').Gpu} Gpu */
-/** @typedef {import('./index.mjs').Cruncher} Cruncher */
+/** @typedef {import('./index.mjs').Cruncher} Cruncher @typedef {import('./cruncher-devices.mjs').Choice} Choice */
 
 const text = /** @type {HTMLTextAreaElement} */ ($('kernel'));
 const button = /** @type {HTMLButtonElement} */ ($('run'));
-const choice = /** @type {HTMLSelectElement} */ ($('devices'));
+const select = /** @type {HTMLSelectElement} */ ($('devices'));
 const canvas = /** @type {HTMLCanvasElement} */ ($('picture'));
 const paper = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
 const {width, height} = canvas;
 const chart = new Chart($('chart'));
+/** After so many calls a page whose user wants little motion stops by itself. */
+const FEW = 12;
 
 /** Whether calls go on being made. */
 let running = false;
 /** Whether the kernel or the devices are not those of the cruncher any more. */
 let changed = true;
 let calls = 0, time = 0;
-
-/** What may be computed on: the adapters that there are, and as many devices of one as one likes. @param {number} adapters */
-function offer(adapters) {
-  const own = (/** @type {number} */ n) => Array.from({length: n}, (_, i) => i === 0 ? 'own' : 'high-performance');
-  const list = [['one device', own(1)], ['the same adapter twice', own(2)], ['the same adapter three times', own(3)]];
-  if (adapters > 1) list.unshift([`${adapters} adapters`, 'all']);
-  choice.replaceChildren(...list.map(([label, devices]) => new Option(String(label), JSON.stringify(devices))));
-  choice.selectedIndex = adapters > 1 ? 0 : 1; // so that there is something to divide
-}
 
 /** Forgets the calls of another cruncher. */
 function clear() {
@@ -40,17 +33,17 @@ function clear() {
 
 /** @param {Cruncher} cr */
 function showDevices({devices}) {
-  $('legend').replaceChildren(...devices.map(({name}, i) => {
+  $('legend').replaceChildren(...devices.map(({name, driver}, i) => {
     const item = document.createElement('li'), chip = document.createElement('i'), share = document.createElement('b');
     chip.className = `device-${i % COLOURS}`;
-    item.append(chip, `${i}: ${name} `, share);
+    item.append(chip, `${i}: ${driver === 'simd' ? 'the CPU, by WebAssembly' : name} `, share);
     return item;
   }));
 }
 
-/** @param {Cruncher} cr @param {number} seconds */
-function showCall(cr, seconds) {
-  const {shares, bytesUp, bytesDown} = cr.last, list = parts(shares, cr.devices.length), busy = efficiency(shares);
+/** @param {Cruncher} cr @param {number} seconds @param {Cruncher['last']['shares']} shares */
+function showCall(cr, seconds, shares) {
+  const {bytesUp, bytesDown} = cr.last, list = parts(shares, cr.devices.length), busy = efficiency(shares);
   chart.add(list, busy);
   $('fact-calls').textContent = String(++calls);
   $('fact-time').textContent = duration(seconds);
@@ -62,55 +55,95 @@ function showCall(cr, seconds) {
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
-/** Computes pictures until somebody stops it. @param {Gpu} gpu */
-async function run(gpu) {
+/** Computes pictures until somebody stops it. @param {Choice[]} list */
+async function run(list) {
   const pixels = new Uint32Array(width * height), image = new ImageData(new Uint8ClampedArray(pixels.buffer), width, height);
+  const few = matchMedia('(prefers-reduced-motion: reduce)').matches;
   /** @type {Cruncher | undefined} */
   let cr;
   /** @type {any} */
   let array;
+  const close = () => {
+    array?.close();
+    cr?.close();
+    cr = array = undefined;
+  };
   try {
     while (running) {
       if (changed) {
         changed = false;
-        array?.close();
-        cr?.close();
-        cr = await gpu.cruncher(text.value, {devices: JSON.parse(choice.value)});
-        array = cr.array('pixels', pixels, {writeOnly: true});
+        close();
+        if (text.value.trim() === '') throw new Error('The kernel is empty. It is a function of WGSL, such as fn black(i: u32) { pixels[i] = 0xff000000u; }');
+        const {gpu, devices} = list[select.selectedIndex];
+        cr = await gpu.cruncher(text.value, {devices});
         clear();
         showDevices(cr);
       }
       const now = /** @type {Cruncher} */ (cr), start = performance.now();
+      // [code]
+      // cr = await gpu.cruncher(wgsl), pixels = new Uint32Array(width * height)
+      array ??= now.array('pixels', pixels, {writeOnly: true}); // your memory: each device writes its part of it
       await now.compute(1, now.kernels.join(' '), {global: pixels.length, local: 64}, array,
         now.scalar('width', width, 'uint32'), now.scalar('height', height, 'uint32'), now.scalar('time', time));
-      showCall(now, (performance.now() - start) / 1000);
+      const {shares} = now.last; // who computed what, and how long it took
+      // [end]
+      showCall(now, (performance.now() - start) / 1000, shares);
       paper.putImageData(image, 0, 0);
       time += 0.05;
+      if (few && calls >= FEW) running = false;
       await frame();
     }
   } finally {
-    array?.close();
-    cr?.close();
+    close();
     changed = true;
   }
 }
 
-/** @param {Gpu} gpu */
-async function start(gpu) {
+/** @param {Choice[]} list */
+async function start(list) {
   running = true;
   button.textContent = 'Stop';
+  document.body.dataset.busy = 'true';
   $('error').hidden = true;
+  text.removeAttribute('aria-invalid');
   $('said').textContent = '';
   try {
-    await run(gpu);
+    await run(list);
   } catch (error) {
     showError(error);
+    text.setAttribute('aria-invalid', 'true');
   } finally {
     running = false;
+    document.body.dataset.busy = 'false';
     button.textContent = 'Run';
     button.disabled = false;
     if (calls > 0) $('said').textContent = `${$('chart').getAttribute('aria-label')}.`;
   }
+}
+
+/** @param {Choice[]} list */
+function wire(list) {
+  const edited = () => { changed = true; };
+  select.replaceChildren(...list.map(({label}) => new Option(label)));
+  $('adapters').textContent = list[0].said;
+  select.addEventListener('change', () => {
+    edited();
+    $('adapters').textContent = list[select.selectedIndex].said;
+  });
+  text.addEventListener('input', edited);
+  button.addEventListener('click', () => {
+    if (!running) return start(list);
+    running = false;
+    button.disabled = true; // until the call at hand is done
+  });
+  addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    edited();
+    if (!running) start(list);
+  });
+  button.disabled = select.disabled = false;
+  start(list);
 }
 
 async function main() {
@@ -119,21 +152,10 @@ async function main() {
   try {
     gpu = await init({device});
     showAdapter(gpu.info);
-    const all = await gpu.cruncher(text.value);
-    offer(all.devices.length);
-    all.close();
+    wire(await choices(gpu));
   } catch (error) {
     return gpu ? showError(error) : showNoAdapter(error);
   }
-  const edited = () => { changed = true; };
-  text.addEventListener('input', edited);
-  choice.addEventListener('change', edited);
-  button.addEventListener('click', () => {
-    if (!running) return start(gpu);
-    running = false;
-    button.disabled = true; // until the call at hand is done
-  });
-  button.disabled = choice.disabled = false;
   document.body.dataset.ready = 'true';
 }
 

@@ -17,6 +17,8 @@ const LOOK = 700;
 /** A run of the training ends by itself after this many steps. */
 const STEPS = 4000;
 const IN_FLIGHT = 4;
+/** The run that the page begins with ends by itself after so many frames: then the timeline is full. */
+const FIRST = 40;
 
 /** Frames of an image of the user's: a window that wanders over it. */
 class Wanderer {
@@ -51,6 +53,8 @@ class Demo {
   threshold = 0;
   /** @type {{points: number[], edge: number, side: number, classes: Uint8Array | undefined}} */ picture = {points: [], edge: 1, side: 0, classes: undefined};
   names = '';
+  /** After how many frames a run ends by itself. */
+  limit = Infinity;
 
   /** @param {Pipelines} program */
   constructor(program) {
@@ -61,6 +65,9 @@ class Demo {
     });
     for (const name of /** @type {const} */ (['edges', 'train'])) $(`choose-${name}`).addEventListener('click', () => this.choose(name));
     $('run').addEventListener('click', () => this.running ? program.stop() : this.run());
+    addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !this.running) this.run();
+    });
     $('zoom-in').addEventListener('click', () => this.timeline.zoom(1 / 1.6));
     $('zoom-out').addEventListener('click', () => this.timeline.zoom(1.6));
     $('follow').addEventListener('click', () => this.timeline.follow());
@@ -116,7 +123,8 @@ class Demo {
     if (this.pipeline === 'train') drawPicture(canvas('picture'), this.picture);
   }
 
-  async run() {
+  async run(limit = Infinity) {
+    this.limit = limit;
     this.#state(true);
     $('error').hidden = true;
     this.count = 0;
@@ -143,7 +151,7 @@ class Demo {
   #state(running) {
     this.running = running;
     say('run', running ? 'Stop' : 'Run');
-    document.body.dataset.running = String(running);
+    document.body.dataset.running = document.body.dataset.busy = String(running);
     for (const b of document.querySelectorAll('.choice button, .controls select, .controls input, #scene')) /** @type {HTMLInputElement} */ (b).disabled = running;
   }
 
@@ -155,6 +163,7 @@ class Demo {
       frame: wanderer && ((/** @type {number} */ n) => wanderer.frame(n)),
       show: (/** @type {any} */ f) => {
         this.count = f.number + 1;
+        if (this.count >= this.limit) this.program.stop();
         drawImage(canvas('input'), f.input, width, height);
         drawImage(canvas('blurred'), f.blurred, width, height);
         drawImage(canvas('edges'), f.edges, width, height);
@@ -224,6 +233,7 @@ class Demo {
         return entry;
       }));
     }
+    this.#devices(lanes.slice(0, -1).map((lane) => lane.name.split(': ')[1] ?? lane.name)); // the last one is the host
     const short = lanes.map((lane) => lane.name.split(':')[0]);
     $('tasks').querySelector('tbody')?.replaceChildren(...tasks.map((task, i) => {
       const row = document.createElement('tr'), mark = document.createElement('i');
@@ -240,6 +250,14 @@ class Demo {
     }));
   }
 
+  /** Says what the devices are. @param {string[]} list their names */
+  #devices(list) {
+    const names = list.map((name) => name.startsWith('WebAssembly SIMD') ? 'the CPU, by WebAssembly' : name), different = [...new Set(names)];
+    const here = different.length === 1 ? `there is one device, ${different[0]}` : names.map((name, i) => `device ${i} is ${name}`).join(', ');
+    const again = different.length < names.length ? `; opened ${names.length === 2 ? 'twice' : 'several times'} it is no faster, and only shows how tasks are divided` : '';
+    say('devices-said', `Here ${here}${again}.`);
+  }
+
   save() {
     download(new Blob([this.program.trace()], {type: 'application/json'}), 'trace.json');
   }
@@ -253,9 +271,10 @@ async function main() {
     return showNoAdapter(error);
   }
   showAdapter(program.info);
-  new Demo(program);
+  const demo = new Demo(program);
   /** @type {HTMLButtonElement} */ ($('run')).disabled = false;
   document.body.dataset.ready = 'true';
+  demo.run(FIRST);
 }
 
 main();
