@@ -74,7 +74,7 @@ export class Reader {
     const image = keep(left.matmul(ink).matmul(right.T).reshape(1, SIDE * SIDE).eval());
 
     // The network: a convolution, a hidden layer, ten digits.
-    const found = gpu.nn.conv2d(image, w.conv_weight, w.conv_bias, {channels: 1, height: SIDE, width: SIDE, kernel: 5, stride: 2, pad: [2, 1, 2, 1]}).relu();
+    const found = gpu.nn.conv2d(image, w.conv_weight, w.conv_bias, {channels: 1, height: SIDE, width: SIDE, kernel: 7, stride: 3}).relu();
     const hidden = found.matmul(w.hidden_weight).add(w.hidden_bias).relu();
     const answer = hidden.matmul(w.output_weight).add(w.output_bias).softmax();
     const [seen, probabilities] = await Promise.all([image.read(), answer.read()]);
