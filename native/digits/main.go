@@ -52,7 +52,7 @@ func (j *job) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "digits",
 		Short:         "Train a network to read handwritten digits",
-		Long:          "Train a network of two convolutions to read handwritten digits, and try it on every fifth digit, which it does not learn from.",
+		Long:          "Train a network of a convolution and two layers to read handwritten digits, and try it on every fifth digit, which it does not learn from.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -107,19 +107,15 @@ func TestTrained(t *testing.T) {
 
 // reference computes the logits of an image in float64.
 func reference(values [][]float32, pixels []float32) []float64 {
-	const out = side / 2
-	found := make([]float64, conv.Outputs*out*out)
+	found := make([]float64, features)
 	for c := range conv.Outputs {
-		for i := range out {
-			for j := range out {
+		for i := range places {
+			for j := range places {
 				sum := float64(values[1][c])
-				for k := range 25 {
-					y, x := 2*i+k/5-2, 2*j+k%5-2
-					if y >= 0 && x >= 0 && y < side && x < side {
-						sum += float64(values[0][c*25+k]) * float64(pixels[y*side+x])
-					}
+				for k := range 49 {
+					sum += float64(values[0][c*49+k]) * float64(pixels[(3*i+k/7)*side+3*j+k%7])
 				}
-				found[(c*out+i)*out+j] = max(sum, 0)
+				found[(c*places+i)*places+j] = max(sum, 0)
 			}
 		}
 	}

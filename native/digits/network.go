@@ -22,17 +22,19 @@ const (
 	classes = 10
 )
 
-// The network: a convolution of 5x5 that stands at every other pixel, a hidden layer of all that it finds, and a layer from there to
-// the ten digits. web/demo/digits-network.mjs computes the same.
+// The network: a convolution of 7x7 that stands at every third pixel, a hidden layer of all that it finds, and a layer from there to
+// the ten digits. web/demo/digits-reader.mjs computes the same.
 var (
 	conv = nn.Conv{Window: nn.Window{
-		Channels: 1, Height: side, Width: side, KernelHeight: 5, KernelWidth: 5,
-		StrideHeight: 2, StrideWidth: 2, Top: 2, Bottom: 1, Left: 2, Right: 1,
-	}, Outputs: 8}
-	features = conv.Outputs * side / 2 * side / 2
+		Channels: 1, Height: side, Width: side, KernelHeight: 7, KernelWidth: 7, StrideHeight: 3, StrideWidth: 3,
+	}, Outputs: 16}
+	features = conv.Outputs * places * places
 )
 
-const hidden = 64
+const (
+	places = 8 // of the window, in both directions
+	hidden = 64
+)
 
 // shapes are the parameters in the order of the file. Biases have one row.
 var shapes = []struct {
@@ -40,7 +42,7 @@ var shapes = []struct {
 	rows, cols int
 	inputs     int // that are added up
 }{
-	{"conv_weight", conv.Outputs, 25, 25},
+	{"conv_weight", conv.Outputs, 49, 49},
 	{"conv_bias", 1, conv.Outputs, 0},
 	{"hidden_weight", features, hidden, features},
 	{"hidden_bias", 1, hidden, 0},

@@ -40,7 +40,6 @@ export function extent(ink) {
 export class Reader {
   #gpu;
   /** @type {Record<string, Matrix>} */ #weights;
-  /** The pixels of the canvas: whichever memory they are in. @type {Matrix | undefined} */ #pixels;
 
   /** @param {Gpu} gpu @param {import('./index.mjs').Params} params of the network */
   constructor(gpu, params) {
@@ -49,31 +48,37 @@ export class Reader {
   }
 
   /** Says which digit the opaque pixels show: nothing where there are none. @param {ImageData} image @returns {Promise<Answer | null>} */
-  async read({data, width, height}) {
+  async read(image) {
+    /** @type {Matrix[]} */
+    const made = [];
+    try {
+      return await this.#read(image, (m) => made[made.push(m) - 1]);
+    } finally {
+      for (const m of made) m.close();
+    }
+  }
+
+  /** @param {ImageData} image @param {(m: Matrix) => Matrix} keep until the answer is there @returns {Promise<Answer | null>} */
+  async #read({data, width, height}, keep) {
     const gpu = this.#gpu, w = this.#weights;
     // [code]
     // The canvas' pixels are a matrix where they are; opacity is ink.
-    this.#pixels ??= gpu.wrap(data.buffer, height, width, {dtype: 'uint32'});
-    this.#pixels.rebind(data.buffer, height, width, {dtype: 'uint32'});
-    const ink = this.#pixels.rightShift(24).astype('float32').div(255);
+    const pixels = keep(gpu.wrap(data.buffer, height, width, {dtype: 'uint32'}));
+    const ink = pixels.rightShift(24).astype('float32').div(255);
 
     // Two products scale and centre the drawing.
     const [across, down] = await Promise.all([ink.sum({axis: 0}).read(), ink.sum({axis: 1}).read()]);
     const scale = Math.max(extent(across), extent(down)) / BOX;
     if (scale === 0) return null;
-    const left = gpu.matrix(SIDE, height, resample(down, scale)), right = gpu.matrix(SIDE, width, resample(across, scale));
-    const image = left.matmul(ink).matmul(right.T).reshape(1, SIDE * SIDE).eval();
+    const left = keep(gpu.matrix(SIDE, height, resample(down, scale))), right = keep(gpu.matrix(SIDE, width, resample(across, scale)));
+    const image = keep(left.matmul(ink).matmul(right.T).reshape(1, SIDE * SIDE).eval());
 
     // The network: a convolution, a hidden layer, ten digits.
-    const found = gpu.nn.conv2d(image, w.conv_weight, w.conv_bias, {channels: 1, height: SIDE, width: SIDE, kernel: 5, stride: 2, pad: [2, 1, 2, 1]}).relu();
+    const found = gpu.nn.conv2d(image, w.conv_weight, w.conv_bias, {channels: 1, height: SIDE, width: SIDE, kernel: 7, stride: 3}).relu();
     const hidden = found.matmul(w.hidden_weight).add(w.hidden_bias).relu();
     const answer = hidden.matmul(w.output_weight).add(w.output_bias).softmax();
+    const [seen, probabilities] = await Promise.all([image.read(), answer.read()]);
     // [end]
-    try {
-      const [seen, probabilities] = await Promise.all([image.read(), answer.read()]);
-      return {image: /** @type {Float32Array} */ (seen), probabilities: /** @type {Float32Array} */ (probabilities)};
-    } finally {
-      for (const m of [left, right, image]) m.close();
-    }
+    return {image: /** @type {Float32Array} */ (seen), probabilities: /** @type {Float32Array} */ (probabilities)};
   }
 }

@@ -33,6 +33,7 @@ const ON_NUMBERS = {
   logicalOr: (a, b) => Number(a !== 0 || b !== 0), logicalAnd: (a, b) => Number(a !== 0 && b !== 0), equal: (a, b) => Number(a === b),
   notEqual: (a, b) => Number(a !== b), less: (a, b) => Number(a < b), lessEqual: (a, b) => Number(a <= b), greater: (a, b) => Number(a > b),
   greaterEqual: (a, b) => Number(a >= b), add: (a, b) => a + b, sub: (a, b) => a - b, mul: (a, b) => a * b, div: (a, b) => a / b, pow: (a, b) => a ** b,
+  maximum: Math.max, minimum: Math.min,
 };
 
 /** @type {Record<string, number>} */
@@ -230,7 +231,7 @@ class Formula {
     }
     if (parts.length === 0) throw new FormulaError(`${word} wants operands between its parentheses`);
     const part = this.#called(known, parts);
-    if (!(part.x instanceof Expr)) throw new FormulaError(`${word} is no function of a formula`);
+    if (!(part.x instanceof Expr || typeof part.x === 'number')) throw new FormulaError(`${word} is no function of a formula`);
     return part;
   }
 

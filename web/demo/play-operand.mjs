@@ -99,6 +99,10 @@ export class Operand {
     this.text.setAttribute('aria-invalid', String(message !== ''));
   }
 
+  get empty() {
+    return !this.#table && this.text.value.trim() === '';
+  }
+
   /** What was typed; nothing where it is a file or random numbers. */
   get typed() {
     return this.#table ? '' : this.text.value;

@@ -68,6 +68,7 @@ const COLOURS = Array.from({length: 256}, (_, i) => heat(i / 255)), GREYS = Arra
 export function paint(canvas, {rows, cols, data}, kind) {
   canvas.width = Math.min(cols, MOST);
   canvas.height = Math.min(rows, MOST);
+  if (rows * cols === 0) return;
   const paper = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')), range = extent(data);
   const colours = kind === 'heat' ? COLOURS : GREYS;
   const {least, most} = kind === 'grey' ? greys(range) : range;

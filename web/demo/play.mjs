@@ -54,7 +54,7 @@ function show(view) {
 
 /** Tells which element is under the pointer. @param {PointerEvent} event */
 function point(event) {
-  if (!shown) return;
+  if (!shown?.data.length) return;
   const {rows, cols, data} = shown, box = $('canvas').getBoundingClientRect();
   const i = Math.min(rows - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * rows)));
   const j = Math.min(cols - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * cols)));
@@ -163,8 +163,8 @@ async function compute(gpu, operands) {
   }
 }
 
-/** @param {() => void} go */
-function wire(go) {
+/** @param {() => void} go @param {Operand[]} operands */
+function wire(go, operands) {
   button.addEventListener('click', go);
   addEventListener('hashchange', () => location.reload()); // somebody else's formula
   document.addEventListener('keydown', (event) => {
@@ -172,6 +172,13 @@ function wire(go) {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || inFormula)) return;
     event.preventDefault();
     go();
+  });
+  // What misses the cards goes to the first operand that is empty; otherwise the browser would leave the page for the file.
+  document.addEventListener('dragover', (event) => event.preventDefault());
+  document.addEventListener('drop', (event) => {
+    if (event.defaultPrevented) return;
+    event.preventDefault();
+    void (operands.find(({empty}) => empty) ?? operands[operands.length - 1]).open(event.dataTransfer?.files[0]);
   });
   $('examples').append(...EXAMPLES.map(([label, text]) => {
     const choice = Object.assign(document.createElement('button'), {type: 'button', textContent: label, title: text});
@@ -205,7 +212,7 @@ async function main() {
   }
   showAdapter(gpu.info);
   const go = () => { void compute(gpu, operands); };
-  wire(go);
+  wire(go, operands);
   button.disabled = false;
   await compute(gpu, operands);
   document.body.dataset.ready = 'true';

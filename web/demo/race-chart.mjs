@@ -7,7 +7,8 @@ import {svg} from './page.mjs';
 
 /** @typedef {{peer: string, label: string, intensity: number, gflops: number}} Point */
 
-const WIDTH = 760, HEIGHT = 320, LEFT = 64, RIGHT = 744, TOP = 14, BOTTOM = 270;
+/** The units of the drawing: fewer where there is little room, so that letters are as large. @param {number} room in pixels */
+const frame = (room) => room > 560 ? {width: 760, height: 320, left: 64, right: 744, top: 14, bottom: 270} : {width: 380, height: 280, left: 62, right: 372, top: 12, bottom: 228};
 
 /** The powers of a base that enclose numbers. @param {number[]} values @param {number} base */
 function range(values, base) {
@@ -24,15 +25,16 @@ const short = (v) => v >= 1 ? String(+v.toPrecision(3)) : v >= 0.01 ? String(+v.
  */
 export function drawRoofline(chart, points, bandwidth) {
   if (points.length === 0) return chart.replaceChildren();
+  const {width, height, left, right, top, bottom} = frame(chart.clientWidth);
   const [x0, x1] = range(points.map((p) => p.intensity), 4), [y0, y1] = range(points.map((p) => p.gflops), 10);
   const place = (/** @type {number} */ v, /** @type {number} */ low, /** @type {number} */ high) => Math.log(v / low) / Math.log(high / low);
-  const x = (/** @type {number} */ v) => LEFT + place(v, x0, x1) * (RIGHT - LEFT), y = (/** @type {number} */ v) => BOTTOM - place(v, y0, y1) * (BOTTOM - TOP);
+  const x = (/** @type {number} */ v) => left + place(v, x0, x1) * (right - left), y = (/** @type {number} */ v) => bottom - place(v, y0, y1) * (bottom - top);
   const parts = [];
-  for (let v = y0; v <= y1 * 1.01; v *= 10) parts.push(svg('line', {x1: LEFT, x2: RIGHT, y1: y(v), y2: y(v), class: 'grid'}), svg('text', {x: LEFT - 9, y: y(v) + 4, class: 'end'}, short(v)));
-  for (let v = x0; v <= x1 * 1.01; v *= 4) parts.push(svg('text', {x: x(v), y: BOTTOM + 20, class: 'mid'}, short(v)));
+  for (let v = y0; v <= y1 * 1.01; v *= 10) parts.push(svg('line', {x1: left, x2: right, y1: y(v), y2: y(v), class: 'grid'}), svg('text', {x: left - 9, y: y(v) + 4, class: 'end'}, short(v)));
+  for (let v = x0; v <= x1 * 1.01; v *= width > 700 ? 4 : 16) parts.push(svg('text', {x: x(v), y: bottom + 20, class: 'mid'}, short(v)));
   parts.push(
-    svg('text', {x: (LEFT + RIGHT) / 2, y: BOTTOM + 44, class: 'mid'}, 'operations for each byte'),
-    svg('text', {transform: `translate(15 ${(TOP + BOTTOM) / 2}) rotate(-90)`, class: 'mid'}, 'GFLOP/s'),
+    svg('text', {x: (left + right) / 2, y: bottom + 44, class: 'mid'}, 'operations for each byte'),
+    svg('text', {transform: `translate(15 ${(top + bottom) / 2}) rotate(-90)`, class: 'mid'}, 'GFLOP/s'),
   );
   const ceiling = Math.max(...points.map((p) => p.gflops)), knee = Math.min(Math.max(ceiling / bandwidth, x0), x1);
   const low = Math.max(x0, y0 / bandwidth); // where the slope enters the drawing
@@ -42,7 +44,8 @@ export function drawRoofline(chart, points, bandwidth) {
     mark.append(svg('title', {}, `${p.label}: ${short(p.gflops)} GFLOP/s at ${short(p.intensity)} operations for each byte`));
     parts.push(mark);
   }
-  chart.setAttribute('viewBox', `0 0 ${WIDTH} ${HEIGHT}`);
+  chart.classList.toggle('narrow', width < 700);
+  chart.setAttribute('viewBox', `0 0 ${width} ${height}`);
   chart.setAttribute('aria-label', `Roofline: at most ${short(ceiling)} GFLOP/s and ${short(bandwidth)} GB/s were measured; ${points.length} points`);
   chart.replaceChildren(...parts);
 }

@@ -86,8 +86,9 @@ export function difference(want, got) {
   let most = 0, worst = 0;
   for (let i = 0; i < want.length; i++) {
     const off = Math.abs(got[i] - want[i]);
+    if (Number.isNaN(off)) return Infinity;
     most = Math.max(most, Math.abs(want[i]));
-    if (!(off <= worst)) worst = off; // catches NaN
+    worst = Math.max(worst, off);
   }
   return worst / (most || 1);
 }

@@ -9,7 +9,7 @@ import {difference, inputs, races, reference} from './race-items.mjs';
 /** @typedef {{ms: number, all: number[], off: number} | {why: string}} Result the times of a peer, or why there are none */
 
 /** Rounds of the peers, and milliseconds for a peer and an item after which a round is the last one. */
-const ROUNDS = 7, BUDGET = 1500;
+const efforts = {short: {rounds: 5, budget: 400}, full: {rounds: 9, budget: 1500}};
 /** A time of less is measured several calls at once: clocks and waiting for a device take time of their own. */
 const LEAST = 12;
 /** Bytes of results that may wait at once. */
@@ -63,8 +63,8 @@ async function prepare(peer, item, data, want) {
   return {peer, entry, off, times: Math.min(Math.max(1, Math.ceil(LEAST / once)), most, 40), all: /** @type {number[]} */ ([]), spent: 0};
 }
 
-/** @param {Item} item */
-async function run(item) {
+/** @param {Item} item @param {{rounds: number, budget: number}} effort */
+async function run(item, {rounds, budget}) {
   const data = inputs(item), want = reference(item, data), ready = new Map();
   for (const [name, peer] of peers) {
     say({item: item.id, peer: name});
@@ -76,10 +76,10 @@ async function run(item) {
   }
   // Peers take turns, each round beginning with another one: what else the machine does hits all of them.
   const names = [...ready.keys()];
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (let i = 0; i < names.length; i++) {
       const name = names[(round + i) % names.length], r = ready.get(name);
-      if (r.spent > BUDGET) continue;
+      if (r.spent > budget) continue;
       const ms = await time(r.peer, r.entry, r.times);
       r.all.push(ms);
       r.spent += ms * r.times;
@@ -90,10 +90,11 @@ async function run(item) {
   for (const r of ready.values()) r.entry.close();
 }
 
+/** @param {MessageEvent<{race: 'short' | 'full', device: 'auto' | 'webgpu' | 'simd'}>} event */
 onmessage = async ({data: {race, device}}) => {
   try {
     if (peers.size === 0) await load(device);
-    for (const item of races[/** @type {'short' | 'full'} */ (race)]) await run(item);
+    for (const item of races[race]) await run(item, efforts[race]);
     say({done: true});
   } catch (error) {
     const {code, message} = /** @type {{code?: string, message?: string}} */ (error ?? {});

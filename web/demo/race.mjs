@@ -136,6 +136,9 @@ class Race {
     };
   }
 
+  /** Draws the roofline again, whose size is that of the page. */
+  redraw() { this.#draw(); }
+
   /** Draws the roofline and writes the JSON. */
   #draw() {
     const report = this.report(), points = [];
@@ -208,6 +211,7 @@ function main() {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) race.start('full');
     if (event.key === 'Escape' && race.running) race.stop();
   });
+  addEventListener('resize', () => race.redraw());
   race.start('short');
 }
 

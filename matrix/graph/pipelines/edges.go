@@ -122,6 +122,8 @@ func (e *Edges) build(c EdgesConfig) {
 	paint := func(name string) *graph.Task {
 		return g.Task(name, graph.Kernel(source, "paint", nil), graph.In("image", image), graph.Out("pixels", e.frame))
 	}
+	// web/demo/pipelines.html quotes what is between the marks.
+	// [code]
 	brightness := kernel("Brightness", "brightness", graph.In("frame", e.frame), graph.Out("grey", image))
 	across, down := blur("BlurAcross", "blur_across"), blur("BlurDown", "blur_down")
 	sobel := kernel("Sobel", "sobel", graph.In("image", image), graph.Out("edges", image))
@@ -141,6 +143,7 @@ func (e *Edges) build(c EdgesConfig) {
 	g.Connect(sobel.Port("edges"), paintEdges.Port("image"))
 	g.Connect(paintEdges.Port("pixels"), histogram.Port("pixels"))
 	g.Connect(histogram.Port("counts"), measure.Port("counts"))
+	// [end]
 	e.outs = [...]*graph.Output{
 		g.Output("blurred", paintBlur.Port("pixels"), flight), g.Output("edges", paintEdges.Port("pixels"), flight),
 		g.Output("histogram", histogram.Port("counts"), flight), g.Output("report", measure.Port("report"), flight),
