@@ -112,6 +112,11 @@ func TestWebLoadErrorsOfPolicies(t *testing.T) {
 	}
 }
 
+// preload is what the package's README recommends, as a script; it waits until the program has come.
+const preload = `const links = ['<link rel="modulepreload" href="/dist/index.mjs">', '<link rel="preload" href="/dist/sublet.wasm" as="fetch" type="application/wasm" crossorigin>'];
+	document.head.append(document.createRange().createContextualFragment(links.join('')));
+	await new Promise((done) => { document.head.lastChild.onload = done; })`
+
 // TestWebRequests counts what a page asks for until it has its first product: nothing that it does not use.
 func TestWebRequests(t *testing.T) {
 	browser, files := chrome.Start(t), failing(t)
@@ -119,6 +124,7 @@ func TestWebRequests(t *testing.T) {
 		page, options string
 		want          []string
 	}{
+		"WebGPU, preloaded":         {preload, "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}},
 		"WebGPU":                    {"", "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}},
 		"a GPUDevice":               {"", "{device: await navigator.gpu.requestAdapter().then((adapter) => adapter.requestDevice())}", []string{"index.mjs", "sublet.wasm"}},
 		"a GPU":                     {"GPUAdapter.prototype.__defineGetter__('info', () => ({vendor: 'nvidia'}))", "{}", []string{"index.mjs", "sublet.wasm"}},

@@ -49,6 +49,7 @@ for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
 for (const file of [
   ...folder('demo').filter((file) => !file.endsWith('.html')),
   join(here, 'index.d.ts'),
+  join(here, 'wasm.d.ts'),
   join(here, 'bench-peer.mjs'),
   join(here, '..', 'LICENSE'),
 ]) {

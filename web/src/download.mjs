@@ -19,10 +19,13 @@ const failed = (why, cause) => failure('ErrInvalid', 'init', why, cause);
 /** @param {unknown} error */
 const messageOf = (error) => error instanceof Error ? error.message : show(error);
 
+/** The address as messages show it. @param {string | URL} url */
+const brief = (url) => String(url).replace(/^(.{200}).+$/s, '$1...');
+
 /** What a server has answered. @param {Response} response @param {string} [asked] its address, which only responses of fetch know */
 function answerOf({url, status, statusText, headers}, asked = 'a Response') {
   const type = headers.get('content-type') ?? 'no content type', length = headers.get('content-length');
-  return `${url || asked}: ${`${status} ${statusText}`.trim()}, ${type}${length ? `, ${length} bytes` : ''}`;
+  return `${brief(url || asked)}: ${`${status} ${statusText}`.trim()}, ${type}${length ? `, ${length} bytes` : ''}`;
 }
 
 /** Calls a function with the policy of the page that it violates. @template T @param {() => Promise<T>} run @param {(error: unknown, directive: string) => Promise<never>} refuse */
@@ -45,7 +48,7 @@ const download = (url) => underPolicy(() => fetch(url), async (error, directive)
   const offline = Reflect.get(globalThis, 'navigator')?.onLine === false;
   const why = directive ? `the Content-Security-Policy of the page forbids it by ${directive}`
     : offline ? 'the browser is offline' : 'no server answers, or one of another origin does not allow the page to read it';
-  throw failed(`${url}: ${messageOf(error)}: ${why}`, error);
+  throw failed(`${brief(url)}: ${messageOf(error)}: ${why}`, error);
 });
 
 /** Whether bytes begin as every module of WebAssembly does. @param {Uint8Array} bytes */

@@ -28,7 +28,7 @@ test('the package holds what it promises and what it loads, and nothing else', (
   const parts = [...text.matchAll(/import\("\.\/(parts\/[^"]+)"\)/g)].map(([, name]) => `dist/${name}`);
   assert.ok(parts.includes('dist/parts/crew.mjs'));
   for (const path of [...promised, ...programs, ...parts, 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
-  const known = /^(package\.json|README\.md|dist\/(index\.d\.ts|types\/\w+\.d\.ts|(index|thread|parts\/.+)\.mjs(\.map)?|sublet[\w-]*\.wasm|LICENSE|NOTICE))$/;
+  const known = /^(package\.json|README\.md|dist\/((index|wasm)\.d\.ts|types\/\w+\.d\.ts|(index|thread|parts\/.+)\.mjs(\.map)?|sublet[\w-]*\.wasm|LICENSE|NOTICE))$/;
   for (const path of packed) assert.match(path, known);
 });
 
