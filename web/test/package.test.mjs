@@ -50,6 +50,14 @@ test('a script that is no module is told where the programs are, or says that it
   assert.match(said, /^ErrInvalid sublet: init: this script has no import\.meta\.url, .* sublet-simd\.wasm is; init\({wasm, simdWasm, cruncherWasm}\) tells it/);
 });
 
+test('the documents say what bundlers need as the fixtures do it', () => {
+  const readme = readFileSync(`${root}/README.md`, 'utf8');
+  for (const name of ['esbuild', 'esbuild-iife', 'rollup']) {
+    const {scripts: {copy, build}} = JSON.parse(readFileSync(`${root}/../e2e/fixtures/${name}/package.json`, 'utf8')), [told = ''] = /--define.* --banner:js='.*'/.exec(build) ?? [];
+    for (const text of [copy, told]) assert.ok(readme.includes(text), text);
+  }
+});
+
 test('the types of the package serve a program that imports it', (t) => {
   const types = [...packed].filter((path) => path.startsWith('dist/types/')), index = readFileSync(`${root}/dist/index.d.ts`, 'utf8');
   assert.deepEqual([...index.matchAll(/^export \* from "\.\/(types\/\w+)\.js";$/gm)].map(([, name]) => `dist/${name}.d.ts`).sort(), types.sort());
