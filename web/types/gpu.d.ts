@@ -18,8 +18,8 @@ export interface InitOptions {
   /**
    * What to compute on. "auto", the default, is "webgpu" where the browser has a GPU for it, and "simd" otherwise: {@link Info.driver}
    * tells which. "webgpu" takes any adapter of WebGPU, also one that computes on the CPU (SwiftShader, llvmpipe), or rejects with
-   * `ErrNoAdapter`, before any program is loaded. "simd" computes on the CPU, by WebAssembly with instructions for vectors, in every page and in Node. A GPUDevice of
-   * yours: buffers made on it can be wrapped, and closing leaves it alone.
+   * `ErrNoAdapter`, before any program is loaded. "simd" computes on the CPU, by WebAssembly with instructions for vectors, in every page and
+   * in Node. A GPUDevice of yours: buffers made on it can be wrapped, and closing leaves it alone.
    */
   readonly device?: "auto" | "webgpu" | "simd" | GPUDevice;
   /** The program for WebGPU. The package's own `sublet.wasm` by default. */
