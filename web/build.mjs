@@ -9,6 +9,7 @@ import {basename, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
 import {layout} from './layout.mjs';
+import {bundle} from './parts.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const dist = join(here, 'dist');
@@ -20,18 +21,29 @@ mkdirSync(dist, {recursive: true});
 for (const file of readdirSync(dist)) {
   if (!file.endsWith('.wasm')) rmSync(join(dist, file), {recursive: true});
 }
-const bundle = (/** @type {string[]} */ ...entryPoints) => build({
-  entryPoints: entryPoints.map((file) => join(here, file)),
+/** @satisfies {import('esbuild').BuildOptions} */
+const options = {
   outdir: dist,
   bundle: true,
-  format: 'esm',
+  format: /** @type {const} */ ('esm'),
   target: 'es2022',
-  external: ['./glue.js', './wasm_exec.js'],
+  minify: true,
+  keepNames: true, // consoles and debuggers show classes by their names
+  lineLimit: 400, // Node shows the whole line that throws
+  sourcemap: true,
   banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
   outExtension: {'.js': '.mjs'},
-  logLevel: 'warning',
-});
-await bundle('src/index.mjs', 'src/thread.mjs');
+  logLevel: /** @type {const} */ ('warning'),
+};
+const scripts = {'./glue.js': join(here, '..', 'wasm', 'browser', 'glue.js'), './wasm_exec.js': join(goroot, 'lib', 'wasm', 'wasm_exec.js')};
+await bundle(join(here, 'src', 'index.mjs'), options, scripts);
+await bundle(join(here, 'src', 'thread.mjs'), options);
+// Bundlers find URLs by regular expressions, some of them on one line only. Newlines move behind them, so that the source map stays right.
+const index = join(dist, 'index.mjs');
+writeFileSync(index, readFileSync(index, 'utf8').replace(/new\s+URL\(\s*"[^"]+"\s*,\s*import\s*\.\s*meta\s*\.\s*url\s*\)/g, (url) => {
+  const lines = url.split('\n');
+  return lines.join('') + '\n'.repeat(lines.length - 1);
+}));
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
   writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8'), (name) => readFileSync(join(here, 'demo', name), 'utf8')));
 }
@@ -39,9 +51,8 @@ const bundled = ['pipelines.mjs', 'race-tfjs.mjs']; // below
 for (const file of [
   ...folder('demo').filter((file) => !file.endsWith('.html') && !bundled.includes(basename(file))),
   join(here, 'index.d.ts'),
+  join(here, 'wasm.d.ts'),
   join(here, 'bench-peer.mjs'),
-  join(here, '..', 'wasm', 'browser', 'glue.js'),
-  join(goroot, 'lib', 'wasm', 'wasm_exec.js'),
   join(here, '..', 'LICENSE'),
 ]) {
   copyFileSync(file, join(dist, basename(file)));
@@ -50,7 +61,7 @@ for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..
   if (existsSync(file)) copyFileSync(file, join(dist, basename(file)));
   else console.warn(`no ${basename(file)}: make digits trains the network of digits.html`);
 }
-await bundle('demo/pipelines.mjs'); // which speaks to a program of its own
+await bundle(join(here, 'demo', 'pipelines.mjs'), options, {...scripts, './crew.mjs': join(here, 'src', 'crew.mjs')}); // which speaks to a program of its own
 await tensorflow();
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 

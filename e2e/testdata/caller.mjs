@@ -145,11 +145,14 @@ class World {
 /** Calls that end what the others need are for rounds of their own. repeat would make a call of a cruncher as long as it says. */
 const ends = (object, key) => (key === 'close' || key === Symbol.dispose || key === 'reopen') && (object instanceof sublet.Gpu || object instanceof sublet.Cruncher);
 
+/** What the package exports; names with _ are for its parts. */
+const NAMES = Object.keys(sublet).filter((name) => !name.startsWith('_'));
+
 /** A call to be made: what it is in words, and the function that makes it. */
 function someCall(world, counted) {
   const {random: r} = world;
   if (r.below(25) === 0) {
-    const args = world.args(), name = r.pick(Object.keys(sublet)), what = sublet[name], made = () => { Reflect.construct(what, args); }; // for nobody
+    const args = world.args(), name = r.pick(NAMES), what = sublet[name], made = () => { Reflect.construct(what, args); }; // for nobody
     const wild = r.pick([() => what(...args), made, ...statics(what, args)]);
     counted.add(name);
     return {what: `${name}(${told(args)})`, run: wild, loose: true};

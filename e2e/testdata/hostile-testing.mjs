@@ -2,8 +2,10 @@
 
 // What tests of hostile callers and of devices that fail have in common.
 
+import {sourceMap} from './source-map.mjs';
 import {check} from './testing.mjs';
 
+const sourceOf = await sourceMap('/dist/index.mjs');
 /** What functions of the caller's throw. It is passed on as it is. */
 export class Mine extends Error {}
 
@@ -96,9 +98,9 @@ export class Registry {
       globalThis[name] = class extends Class {
         constructor(...args) {
           super(...args);
-          const [, , from] = new Error().stack.split('\n');
+          const from = sourceOf(new Error().stack.split('\n')[2].trim());
           // Go's table of JavaScript's values shrinks when Go collects garbage, pools keep buffers, and who waits for a loss goes with the device.
-          if (!/wasm_exec|awaitLoss/.test(from) && !(/glue/.test(from) && name === 'Set')) tables.push([this, from.trim().replace(/^at |https?:\/\/[^/]*/g, '')]);
+          if (!/wasm_exec|awaitLoss/.test(from) && !(/glue/.test(from) && name === 'Set')) tables.push([this, from]);
         }
       };
     }

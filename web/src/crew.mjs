@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {BUSY, EPOCH, MOST_THREADS, NEXT, SLEEPING, TRAP, WAITING, WORDS} from './crew-block.mjs';
+import {BUSY, EPOCH, NEXT, SLEEPING, TRAP, WAITING, WORDS} from './crew-block.mjs';
+import {spawn} from './host.mjs';
 
 // The workers of a program that computes on the CPU, as the program's own thread sees them: see gpu/simd/crew_js.go.
 
@@ -12,42 +13,6 @@ const LOOK_OUT = 0.05;
 const LONGEST = 4000;
 
 const {pause = () => {}} = /** @type {{pause?: () => void}} */ (Atomics);
-
-/** Returns a module of Node's, or undefined elsewhere. @param {string} name @returns {any} */
-const node = (name) => /** @type {any} */ (globalThis).process?.getBuiltinModule?.(name);
-
-/** The most threads of a program that was not asked for a number. */
-const USUAL_THREADS = 16;
-
-/** Returns how many threads a program may have, its own included: 1 without shared memory. @param {number} [wanted] @returns {number} */
-export function threadsFor(wanted) {
-  const cores = () => node('node:os')?.availableParallelism() ?? Reflect.get(globalThis, 'navigator')?.hardwareConcurrency ?? 1;
-  const workers = node('node:worker_threads') !== undefined || Reflect.get(globalThis, 'crossOriginIsolated') === true && typeof Worker === 'function';
-  return workers && typeof SharedArrayBuffer === 'function' ? Math.min(wanted ?? Math.min(cores(), USUAL_THREADS), MOST_THREADS) : 1;
-}
-
-/** Starts a worker, which does not keep Node from exiting. It throws, or calls failed later, if that fails. @param {import('./thread.mjs').Start} start @param {() => void} failed */
-function spawn(start, failed) {
-  const threads = node('node:worker_threads');
-  if (threads) {
-    const worker = new threads.Worker(new URL('./thread.mjs', import.meta.url), {workerData: start, execArgv: []});
-    worker.on('error', failed);
-    worker.unref();
-    return worker;
-  }
-  const worker = new Worker(new URL('./thread.mjs', import.meta.url), {type: 'module', name: 'sublet'});
-  worker.onerror = (event) => {
-    event.preventDefault();
-    failed();
-  };
-  try {
-    worker.postMessage(start);
-  } catch (error) { // the platform cannot send memories to workers
-    worker.terminate();
-    throw error;
-  }
-  return worker;
-}
 
 /** Sleeps while a word has a value. @returns {boolean} whether the thread may sleep @param {Int32Array} words @param {number} at @param {number} value @param {number} ms at most */
 function sleep(words, at, value, ms) {

@@ -3,11 +3,12 @@
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
+import {CRUNCHER_PROGRAM} from './download.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
-import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
+import {moduleOf} from './loader.mjs';
 import {checkRows, flattened, given, isNested} from './lists.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {Crew} from './crew.mjs';
+import {part} from './download.mjs';
 
 /**
  * The functions that a program imports to call the kernels that it has compiled; see gpu/simd/import_js.go. None of them may throw, as that
@@ -16,11 +16,14 @@ export class Kernels {
   #memory = null;
   /** How many threads compute, the program's own included. An object of its own, so that its holders do not keep the program's memory alive. */
   size = {threads: 1};
-  /** @type {Crew | null} */
+  /** The class of crews. @type {typeof import('./crew.mjs').Crew | null} */
+  #Crew = null;
+  /** @type {import('./crew.mjs').Crew | null} */
   #crew = null;
 
   /** Lets workers help. @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
-  share(memory, threads) {
+  async share(memory, threads) {
+    this.#Crew = (await part(() => import('./crew.mjs'))).Crew;
     this.#memory = memory;
     this.size.threads = threads;
   }
@@ -43,15 +46,17 @@ export class Kernels {
    * @returns {number} how many threads there may be, 0 if the memory is not shared
    */
   crew = (block) => {
-    if (!this.#memory) return 0;
-    this.#crew = new Crew(this.#memory, block >>> 0, this.size);
+    if (!this.#memory || !this.#Crew) return 0;
+    this.#crew = new this.#Crew(this.#memory, block >>> 0, this.size);
     return this.size.threads;
   };
 
-  // The methods of the crew, which there must be.
-  open = () => Number(/** @type {Crew} */ (this.#crew).open());
-  take = (/** @type {number} */ n) => /** @type {Crew} */ (this.#crew).take(n);
-  close = () => /** @type {Crew} */ (this.#crew).close();
+  /** The crew, which there must be. @returns {import('./crew.mjs').Crew} */
+  get #helpers() { return /** @type {any} */ (this.#crew); }
+
+  open = () => Number(this.#helpers.open());
+  take = (/** @type {number} */ n) => this.#helpers.take(n);
+  close = () => this.#helpers.close();
 
   /** Registers a kernel. @param {Function} run of an instance @returns {number} by which it is called */
   add(run) {

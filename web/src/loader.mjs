@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {threadsFor} from './crew.mjs';
-import {SubletError, failure, show, tagOf} from './errors.mjs';
+import {PROGRAM, SIMD_PROGRAM, address, compile} from './download.mjs';
+import {SubletError, failure, tagOf} from './errors.mjs';
+import {threadsFor} from './host.mjs';
 import {Kernels} from './kernels.mjs';
-import {decodingShared, knowsShared, memorySharer, shareMemory, shareRandom} from './shared.mjs';
+import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A running Go program.
@@ -51,64 +52,8 @@ let loader;
 const GC_PERCENT = '400';
 const GC_MEMORY = '2GiB';
 
-/** The package's own programs: for WebGPU, for where there is none, and for Gpu.cruncher. */
-const PROGRAM = 'sublet.wasm';
-const SIMD_PROGRAM = 'sublet-simd.wasm';
-export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
-
 /** The package's programs that were compiled, by name and whether their memory is shared. @type {Map<string, Promise<WebAssembly.Module>>} */
 const modules = new Map();
-
-/** @param {Response} response @param {boolean} shared */
-async function compileResponse(response, shared) {
-  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`);
-  // Servers may give the file another type than application/wasm, which compileStreaming refuses.
-  const known = /^application\/wasm\b/.test(response.headers.get('content-type') ?? '') && (!shared || typeof TransformStream === 'function');
-  if (!known) return compileBytes(await response.arrayBuffer(), shared);
-  if (!shared || !response.body) return WebAssembly.compileStreaming(response);
-  return WebAssembly.compileStreaming(new Response(response.body.pipeThrough(memorySharer()), {headers: {'content-type': 'application/wasm'}}));
-}
-
-/** @param {BufferSource} source @param {boolean} shared */
-function compileBytes(source, shared) {
-  if (!shared) return WebAssembly.compile(source);
-  const bytes = ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
-  const pieces = shareMemory(bytes) ?? [bytes], whole = new Uint8Array(pieces.reduce((sum, {length}) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return WebAssembly.compile(whole);
-}
-
-/**
- * Compiles a program that lies in a file beside this one, which Node does not fetch. Bundlers for pages find no import to choke on.
- * @param {string | URL} address @param {boolean} shared
- */
-async function compileFile(address, shared) {
-  const files = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:fs/promises');
-  if (!files || !String(address).startsWith('file:')) return null;
-  return compileBytes(await files.readFile(new URL(address)), shared);
-}
-
-/** @param {unknown} source @param {boolean} shared whether its memory is to be shared @returns {Promise<WebAssembly.Module>} */
-async function compile(source, shared) {
-  if (source instanceof WebAssembly.Module) return source;
-  if (source instanceof Response) return compileResponse(source, shared);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes(/** @type {BufferSource} */ (source), shared);
-  if (typeof source === 'string' || source instanceof URL) return await compileFile(source, shared) ?? compileResponse(await fetch(source), shared);
-  throw failure('ErrInvalid', 'init', `wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
-}
-
-/** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */
-function address(name) {
-  switch (name) {
-    case SIMD_PROGRAM: return new URL('./sublet-simd.wasm', import.meta.url);
-    case CRUNCHER_PROGRAM: return new URL('./sublet-cruncher.wasm', import.meta.url);
-    default: return new URL('./sublet.wasm', import.meta.url);
-  }
-}
 
 /**
  * @param {unknown} source what init was given @param {string} own the program of the package's own
@@ -136,27 +81,41 @@ export function moduleOf(source, own, wanted) {
 /** Texts by which adapters that compute on the CPU describe themselves; see kind in wasm/browser/adapter.go. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i;
 
+/** @param {string} [power] @returns {Promise<GPUAdapter | null>} WebGPU's adapter, if there is one */
+async function adapterFor(power) {
+  try {
+    return await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
+  } catch { // no navigator, or no WebGPU
+    return null;
+  }
+}
+
 /** Whether WebGPU has an adapter that is no program on the CPU: this package's own is several times as fast as such an adapter. @param {string} [power] */
 export async function hasGPU(power) {
+  const adapter = /** @type {any} */ (await adapterFor(power));
+  if (!adapter) return false;
   try {
-    const adapter = await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
-    if (!adapter) return false;
-    const {info = {}} = /** @type {any} */ (adapter); // older browsers lack it
-    if (info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter) return false;
+    const {info = {}} = adapter; // older browsers lack it
+    if (info.isFallbackAdapter ?? adapter.isFallbackAdapter) return false;
     return !SOFTWARE.test([info.vendor, info.architecture, info.device, info.description].join(' '));
-  } catch { // no navigator, or no WebGPU
+  } catch { // an object of the page's that is no adapter
     return false;
   }
 }
 
 /**
- * The program for a device. Only that one is fetched.
+ * The program for a device. Only that one is fetched, and none where the device is missing.
  * @param {{wasm?: unknown, simdWasm?: unknown}} sources as init was given them @param {string | GPUDevice} device
  * @param {{power?: string, threads?: number}} options @returns {Promise<Loading>}
  */
 export async function suitable({wasm, simdWasm}, device, {power, threads}) {
   const simd = device === 'simd' || device === 'auto' && !await hasGPU(power);
-  return simd ? moduleOf(simdWasm, SIMD_PROGRAM, threads) : moduleOf(wasm, PROGRAM, 1);
+  if (simd) return moduleOf(simdWasm, SIMD_PROGRAM, threads);
+  if (device === 'webgpu' && !await adapterFor(power)) {
+    const secure = Reflect.get(globalThis, 'isSecureContext') === false ? 'pages have WebGPU over https and from localhost only' : 'device "simd" computes on the CPU';
+    throw failure('ErrNoAdapter', 'init', `WebGPU has no adapter here: ${secure}`);
+  }
+  return moduleOf(wasm, PROGRAM, 1);
 }
 
 /**
@@ -183,8 +142,9 @@ const isShared = ({buffer}) => tagOf(buffer) === 'SharedArrayBuffer';
 
 /** @param {Loading} loading @param {WebAssembly.Imports} imports */
 async function instantiate({module, threads, alone}, imports) {
+  const compiled = await module;
   try {
-    return await WebAssembly.instantiate(await module, imports);
+    return await WebAssembly.instantiate(compiled, imports);
   } catch (error) {
     if (threads === 1 || !alone) throw error;
     return WebAssembly.instantiate(await alone(), imports);
@@ -207,7 +167,7 @@ async function programOf(program, driver) {
   if (loading.threads > 1) shareRandom(go);
   go.importObject.sublet = kernels;
   const instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
-  if (mem && isShared(mem)) kernels.share(mem, loading.threads);
+  if (mem && isShared(mem)) await kernels.share(mem, loading.threads);
   return {go, instance, kernels};
 }
 

@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
 import {compile} from './compile.mjs';
+import {build} from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -16,15 +17,45 @@ const packed = new Set(JSON.parse(
   execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore']}),
 )[0].files.map(({path}) => path));
 
-test('the package holds what it promises and what it loads', () => {
-  const {exports, files: wanted} = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
-  const promised = Object.values(exports).flatMap((target) => typeof target === 'string' ? [target] : Object.values(target)).map((path) => path.slice(2));
+test('the package holds what it promises and what it loads, and nothing else', () => {
+  const {exports, types} = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
+  assert.deepEqual(Object.keys(exports['.']), ['types', 'node', 'default']); // types first, or TypeScript does not see them
+  const promised = [types, ...Object.values(exports).flatMap((target) => typeof target === 'string' ? [target] : Object.values(target))].map((path) => path.slice(2));
   const text = readFileSync(`${root}/dist/index.mjs`, 'utf8');
-  const programs = [...text.matchAll(/new URL\("\.\/([\w-]+\.wasm)", import\.meta\.url\)/g)].map(([, name]) => `dist/${name}`);
+  const programs = [...text.matchAll(/new URL\("\.\/([\w-]+\.wasm)",import\.meta\.url\)/g)].map(([, name]) => `dist/${name}`);
   assert.deepEqual(programs.sort(), ['dist/sublet-cruncher.wasm', 'dist/sublet-simd.wasm', 'dist/sublet.wasm']);
-  assert.match(text, /new Worker\(new URL\("\.\/thread\.mjs", import\.meta\.url\)/); // what bundlers look for
-  for (const path of [...promised, ...wanted, ...programs, 'dist/glue.js', 'dist/wasm_exec.js', 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
-  for (const path of packed) assert.ok(wanted.includes(path) || /^(package\.json|README\.md|LICENSE)$/.test(path), `${path} is in the package`);
+  assert.match(text, /new Worker\(\s*new URL\("\.\/thread\.mjs",import\.meta\.url\)/); // what bundlers look for
+  const parts = [...text.matchAll(/import\("\.\/(parts\/[^"]+)"\)/g)].map(([, name]) => `dist/${name}`);
+  assert.ok(parts.includes('dist/parts/crew.mjs'));
+  for (const path of [...promised, ...programs, ...parts, 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
+  const known = /^(package\.json|README\.md|dist\/((index|wasm)\.d\.ts|types\/\w+\.d\.ts|(index|thread|parts\/.+)\.mjs(\.map)?|sublet[\w-]*\.wasm|LICENSE|NOTICE))$/;
+  for (const path of packed) assert.match(path, known);
+});
+
+test('consoles show classes by their names, and errors in Node no endless line', async () => {
+  const {Gpu, Matrix, SubletError} = await import('../dist/index.mjs');
+  assert.deepEqual([Gpu.name, Matrix.name, SubletError.name], ['Gpu', 'Matrix', 'SubletError']);
+  for (const line of readFileSync(`${root}/dist/index.mjs`, 'utf8').split('\n')) assert.ok(line.length < 2000, `a line of ${line.length} characters`);
+});
+
+test('a script that is no module is told where the programs are, or says that it is not', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sublet-'));
+  t.after(() => rmSync(folder, {recursive: true}));
+  const {outputFiles: [{text}]} = await build({
+    stdin: {contents: `import {init} from './dist/index.mjs'; globalThis.result = init({threads: 1}).catch((error) => error.code + ' ' + error.message);`, resolveDir: root},
+    bundle: true, write: false, format: 'iife', logLevel: 'silent',
+  });
+  writeFileSync(join(folder, 'page.cjs'), `${text}\nresult.then(console.log);`);
+  const said = execFileSync(process.execPath, [join(folder, 'page.cjs')], {encoding: 'utf8'});
+  assert.match(said, /^ErrInvalid sublet: init: this script has no import\.meta\.url, .* sublet-simd\.wasm is; init\({wasm, simdWasm, cruncherWasm}\) tells it/);
+});
+
+test('the documents say what bundlers need as the fixtures do it', () => {
+  const readme = readFileSync(`${root}/README.md`, 'utf8');
+  for (const name of ['esbuild', 'esbuild-iife', 'rollup']) {
+    const {scripts: {copy, build}} = JSON.parse(readFileSync(`${root}/../e2e/fixtures/${name}/package.json`, 'utf8')), [told = ''] = /--define.* --banner:js='.*'/.exec(build) ?? [];
+    for (const text of [copy, told]) assert.ok(readme.includes(text), text);
+  }
 });
 
 /** What is left of a page's names without WebGPU. */
@@ -61,7 +92,7 @@ test('the types of the package serve a program that imports it', (t) => {
   }
   cpSync(join(root, 'test', 'user.ts'), join(folder, 'user.ts'));
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-  for (const [module, moduleResolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) compile(folder, ['user.ts'], {module, moduleResolution});
+  for (const [module, moduleResolution] of [['nodenext', 'nodenext'], ['node16', 'node16'], ['esnext', 'bundler']]) compile(folder, ['user.ts'], {module, moduleResolution});
   cpSync(join(root, 'node_modules', '@webgpu', 'types'), join(folder, 'node_modules', '@webgpu', 'types'), {recursive: true});
   compile(folder, ['user.ts'], {types: ['@webgpu/types'], skipLibCheck: true}); // it declares anew what this compiler has
   // Neither the compiler's declarations of WebGPU nor those of @webgpu/types: only what else the package names of a page.

@@ -3,10 +3,13 @@
 // Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
 
 import { SubletError, init } from 'sublet';
+import cruncherWasm from 'sublet/wasm-cruncher';
+import simdWasm from 'sublet/wasm-simd';
+import wasm from 'sublet/wasm';
 import type { Cruncher, CruncherArray, DType, Elements, Expr, Float16Elements, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
-  using gpu = await init({ power: 'high-performance', device: 'auto', threads: 2 });
+  using gpu = await init({ wasm, simdWasm, cruncherWasm, power: 'high-performance', device: 'auto', threads: 2 });
   const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]);
   const b = gpu.wrap(typedArray, 3, 2, { release: () => {} });
   const g = gpu.wrapBuffer(gpuBuffer, 2, 2, { dtype: 'int32', stride: 4 });

@@ -18,8 +18,8 @@ export interface InitOptions {
   /**
    * What to compute on. "auto", the default, is "webgpu" where the browser has a GPU for it, and "simd" otherwise: {@link Info.driver}
    * tells which. "webgpu" takes any adapter of WebGPU, also one that computes on the CPU (SwiftShader, llvmpipe), or rejects with
-   * `ErrNoAdapter`. "simd" computes on the CPU, by WebAssembly with instructions for vectors, in every page and in Node. A GPUDevice of
-   * yours: buffers made on it can be wrapped, and closing leaves it alone.
+   * `ErrNoAdapter`, before any program is loaded. "simd" computes on the CPU, by WebAssembly with instructions for vectors, in every page and
+   * in Node. A GPUDevice of yours: buffers made on it can be wrapped, and closing leaves it alone.
    */
   readonly device?: "auto" | "webgpu" | "simd" | GPUDevice;
   /** The program for WebGPU. The package's own `sublet.wasm` by default. */
@@ -48,7 +48,8 @@ export interface InitOptions {
  * Loads the program and opens a device. Each call makes one of its own.
  *
  * Rejects with `ErrNoAdapter` where there is no such device, as in an engine whose WebAssembly has no instructions for vectors, and with
- * `ErrInvalid` when the program cannot be loaded; a later call tries again.
+ * `ErrInvalid` when the program cannot be loaded: the message has its address, the status and the media type of the answer, or what
+ * forbids it. A later call tries again.
  *
  * @example
  * using gpu = await init({ device: "simd" });
