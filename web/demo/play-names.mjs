@@ -21,14 +21,14 @@ const MAKERS = new Set([
   'randomBits', 'randomIntegers', 'randomMask', 'permutation',
 ]);
 
-/** Operations whose number after the operand is an axis. */
+/** Operations whose number after the operand is an axis, in small letters. */
 const REDUCTIONS = new Set([
-  'sum', 'prod', 'mean', 'norm1', 'norm2', 'normInf', 'logSumExp', 'countNonzero', 'any', 'all', 'argMax', 'argMin', 'sort', 'argSort', 'cumSum',
-  'cumProd', 'softmax', 'logSoftmax', 'hardmax',
+  'sum', 'prod', 'mean', 'norm1', 'norm2', 'norminf', 'logsumexp', 'countnonzero', 'any', 'all', 'argmax', 'argmin', 'sort', 'argsort', 'cumsum',
+  'cumprod', 'softmax', 'logsoftmax', 'hardmax',
 ]);
 
-/** Those that may end in Rows, Cols or All, with what else goes before the options. */
-const BY_AXIS = new Set([...REDUCTIONS, 'max', 'min', 'var', 'std', 'normP', 'topK', 'argTopK']);
+/** Those that may end in Rows, Cols or All. */
+const BY_AXIS = new Set([...REDUCTIONS, 'max', 'min', 'var', 'std', 'normp', 'topk', 'argtopk']);
 
 /** Methods of expressions that are no mathematics. */
 const OTHERS = new Set([
@@ -64,12 +64,12 @@ export function lookUp(word) {
   const maker = ofGpu.get(key);
   if (maker) return {name: maker, on: 'gpu'};
   const suffix = /^(.+)(rows|cols|all)$/.exec(key), base = suffix && methods.get(suffix[1]);
-  if (!base || !BY_AXIS.has(base)) return undefined;
+  if (!base || !BY_AXIS.has(base.toLowerCase())) return undefined;
   return {name: base, axis: axes[/** @type {'rows' | 'cols' | 'all'} */ (suffix[2])], on: 'expr'};
 }
 
 /** Whether a number after the operand says what the operation runs along. @param {string} name */
-export const takesAxis = (name) => REDUCTIONS.has(name);
+export const takesAxis = (name) => REDUCTIONS.has(name.toLowerCase());
 
 /** Whether the operation exists as a method of Gpu, which takes numbers where the method of Expr needs an operand first. @param {string} name */
 export const onGpu = (name) => ofGpu.has(name.toLowerCase());
