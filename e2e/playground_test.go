@@ -93,7 +93,7 @@ func TestPlayground(t *testing.T) {
 	}
 	p.want("T(A) * A", 17, 22, 27, 22, 29, 36, 27, 36, 45)
 	p.want("softmax(A)[0]", .0900305732, .2447284711, .6652409558)
-	if got := p.text("program"); got != "const A = gpu.wrap(a, ...);\nconst values = await A.softmax().slice(0, 1, 0, 3).read();" {
+	if got := p.text("program"); got != "const A = gpu.wrap(a, ...);\nconst values = await A.softmax().slice([0, 1], [0, 3]).read();" {
 		t.Errorf("in a program that would be %q", got)
 	}
 

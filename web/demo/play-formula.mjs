@@ -172,7 +172,7 @@ class Formula {
     const [i, k] = this.#range(x.rows);
     const [j, l] = this.#take(',') ? this.#range(x.cols) : [0, x.cols];
     this.#expect(']', 'a [');
-    return {x: x.slice(i, k, j, l), js: `${js}.slice(${i}, ${k}, ${j}, ${l})`};
+    return {x: /** @type {any} */ (x).slice([i, k], [j, l]), js: `${js}.slice([${i}, ${k}], [${j}, ${l}])`};
   }
 
   /** @param {number} length @returns {[from: number, to: number]} */
