@@ -6,7 +6,9 @@ import { SubletError, init } from 'sublet';
 import cruncherWasm from 'sublet/wasm-cruncher';
 import simdWasm from 'sublet/wasm-simd';
 import wasm from 'sublet/wasm';
-import type { Cruncher, CruncherArray, DType, Elements, Expr, Float16Elements, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
+import type {
+  Colormap, Cruncher, CruncherArray, DType, DrawOptions, Elements, Expr, FileArrays, Float16Elements, Gpu, Leak, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View,
+} from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ wasm, simdWasm, cruncherWasm, power: 'high-performance', device: 'auto', threads: 2 });
@@ -19,6 +21,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   b.assign(c.T.matmul(a).T);
   await b.sync();
   using tmp = c.exp();
+  await drawn(gpu, c);
   const total: number = await tmp.sum().value();
   const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
   const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
@@ -53,6 +56,15 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   void rate;
   using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
   const weights: Matrix | undefined = params.get('w')?.matrix();
+  using arrays = await gpu.load('w.safetensors', { format: 'safetensors', names: ['w'], memoryLimit: 1e9 });
+  const w2: Matrix | Tensor | undefined = arrays.get('w');
+  const any: Matrix<any> | Tensor<any> | Sparse<any> | FileArrays = await gpu.load(new File([], 'x.npy'), { dtype: 'float32' });
+  const saved: Blob[] = [await gpu.save({ c, d }, { format: 'npz', compress: true }), await gpu.save(arrays, { format: 'safetensors' }), await c.save({ format: 'npy' })];
+  any.close();
+  const kept: Matrix = gpu.scope((scope) => scope.keep(c.eval()));
+  const [one, two]: [Matrix, number[]] = await gpu.scope(async (scope): Promise<[Matrix, number[]]> => [scope.use(await c.sparse()).toDense(), scope.run(() => [1])]);
+  const leaks: Leak[] = gpu.leaks();
+  void [w2, saved, kept, one, two, leaks];
   const headers: ParamInfo[] = await gpu.scanParams(new Blob([]));
   const file: Blob = await gpu.saveParams(params);
   await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
@@ -182,4 +194,18 @@ export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unkn
   // @ts-expect-error a range has two ends
   a.slice([0, 1, 2]);
   return [wrong, dense, buffered, chosen, cut, t, made, zeros];
+}
+
+async function drawn(gpu: Gpu, x: Expr) {
+  const canvas = document.createElement('canvas'), options: DrawOptions = { channels: 1, colormap: [[0, 0, 0], [255, 255, 255]] };
+  await x.toCanvas(canvas, options);
+  await x.toCanvas(new OffscreenCanvas(1, 1), { range: 'data', colormap: 'magma' });
+  using picture: Tensor<'uint8'> = await gpu.fromImage(canvas, { channels: 3, dtype: 'uint8' });
+  using gray: Matrix = await gpu.fromImage({ data: new Uint8Array(4), width: 1, height: 1 }, { channels: 1 });
+  await picture.toCanvas(canvas, { range: [0, 255] });
+  // @ts-expect-error it has no channels beside its own
+  await picture.toCanvas(canvas, { channels: 3 });
+  // @ts-expect-error there is no such colormap
+  const map: Colormap = 'jet';
+  return [map, String(gray), `${gpu.info}`];
 }

@@ -3,12 +3,16 @@
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { AnyTypedArray, ClassDTypes, ClassesOf, DType, NestedNumbers, Numbers, RawMemory, Row, TypedArray, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
+import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
+import type { LuminanceOptions, Picture, PictureOptions } from "./pictures.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
+import type { Leak, Scope } from "./scope.js";
 import type { Sparse, SparseDType, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
+import type { MatrixMessage } from "./transfer.js";
 
 /** A WebAssembly program of the package: its address, a response, its bytes or the module. */
 export type Program = string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
@@ -37,11 +41,14 @@ export interface InitOptions {
   /**
    * Logs what the device does by `console.debug`, losses and refusals by `console.warn`: "calls" are buffers, transfers and batches,
    * "kernels" also each kernel compiled and each launch, "wgsl" also their source. `globalThis.SUBLET_DEBUG` has the same effect where
-   * this is absent. Nothing by default, at no cost.
+   * this is absent. "leaks" keeps the stack where each matrix was made, see {@link Gpu.leaks}, and warns of those that are open at
+   * {@link Gpu.close}, or that were forgotten and collected. Nothing by default, at no cost.
    */
-  readonly debug?: "calls" | "kernels" | "wgsl" | "";
+  readonly debug?: "calls" | "kernels" | "wgsl" | "leaks" | "";
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
   readonly cruncherWasm?: Program;
+  /** Gives up: `ErrAborted`, whose `cause` is the signal's reason. What is being compiled then is there for the next call. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -57,7 +64,7 @@ export interface InitOptions {
  */
 export function init(options?: InitOptions): Promise<Gpu>;
 
-/** What the device is. */
+/** What the device is. As a text it is one line. */
 export interface Info {
   /** "browser" for WebGPU, "simd" for the CPU. */
   readonly driver: string;
@@ -246,6 +253,18 @@ export class Gpu {
   fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
 
   /**
+   * Makes a matrix of what {@link Matrix.detach} made of one in another thread, or elsewhere. The elements of an ArrayBuffer are copied to
+   * this device. A SharedArrayBuffer is used itself, as by {@link Gpu.wrap}: attach one message in both threads, call
+   * {@link Matrix.touch} after the other has written, and let Atomics say who may.
+   *
+   * Shapes: -> that of the matrix.
+   * @example
+   * const message = await gpu.matrix(1, 2, [1, 2]).detach(); // elsewhere, to be posted
+   * await gpu.attach(message).mul(2).read(); // [2, 4]
+   */
+  attach<T extends DType>(message: MatrixMessage<T>): Matrix<T>;
+
+  /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
    * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
    *
@@ -260,6 +279,20 @@ export class Gpu {
   tensor<T extends DType>(from: AnyTypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
   tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<T>;
   tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<T>;
+  /**
+   * Makes a tensor of a picture, height x width x channels, and of the luminance alone a matrix, height x width. Leave the picture alone until
+   * the promise is fulfilled. With WebGPU the device copies the picture, nothing comes through JavaScript but an ImageData.
+   *
+   * `ErrInvalid` for an image or a video that is not loaded, or of another origin that does not allow it, `ErrClosed` for bitmaps and
+   * frames that were closed, `ErrLimit` for more pixels on a side than the device's `maxTextureDimension2D`.
+   *
+   * Shapes: -> `height x width x channels`, of one channel `height x width`.
+   * @example
+   * const pixel = { data: new Uint8ClampedArray([255, 0, 0, 255]), width: 1, height: 1 };
+   * await (await gpu.fromImage(pixel)).read(); // [1, 0, 0, 1]
+   */
+  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options: LuminanceOptions & { readonly dtype?: T }): Promise<Matrix<T>>;
+  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options?: PictureOptions & { readonly dtype?: T }): Promise<Tensor<T>>;
   /**
    * Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients.
    *
@@ -297,7 +330,7 @@ export class Gpu {
    * @example
    * (await gpu.sparseFrom(gpu.matrix(2, 2, [0, 3, 0, 0]))).nnz; // 1
    */
-  sparseFrom<T extends SparseDType>(x: Expr<T>, options?: { readonly format?: SparseFormat }): Promise<Sparse<T>>;
+  sparseFrom<T extends SparseDType>(x: Expr<T>, options?: WaitOptions & { readonly format?: SparseFormat }): Promise<Sparse<T>>;
 
   /**
    * Loads a parameter dictionary of TVM or CVM Runtime (.params). Each array is in memory of the device as soon as its data have
@@ -332,6 +365,38 @@ export class Gpu {
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
+
+  /**
+   * Loads a file of NumPy (.npy, .npz), of safetensors or of the Matrix Market (.mtx), from an address, a Response, a Blob, memory or a
+   * stream. An array of at most two dimensions is a {@link Matrix}, one dimension a row; one of more is a {@link Tensor}; coordinates are
+   * a {@link Sparse} of format "csr". A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
+   * order are converted.
+   *
+   * What is wrong with a file is `ErrFormat`, `ErrTruncated`, `ErrDuplicate`, `ErrType` or `ErrTooLarge`, with
+   * {@link SubletError.offset}; nothing is left of the load then. A source that fails is `ErrStream`.
+   *
+   * @example
+   * const file = await gpu.save({ w: gpu.matrix(1, 2, [3, 4]) }, { format: "safetensors" });
+   * using weights = await gpu.load(file, { format: "safetensors", names: ["w"] });
+   * await weights.get("w")?.read(); // [3, 4]
+   */
+  load<T extends DType = any>(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions<T> & { readonly format: "npz" | "safetensors" }): Promise<FileArrays<T>>;
+  load<T extends DType = any>(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions<T> & { readonly format: "npy" }): Promise<Matrix<T> | Tensor<T>>;
+  load<T extends DType = any>(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions<T> & { readonly format: "mtx" }): Promise<Matrix<T> | Sparse<T>>;
+  load<T extends DType = any>(source: string | URL | FileSource | PromiseLike<FileSource>, options?: LoadFileOptions<T>): Promise<Matrix<T> | Tensor<T> | Sparse<T> | FileArrays<T>>;
+  /**
+   * Saves arrays with their names in a file of "npz" or "safetensors", or one alone in one of "npy" or "mtx", where a sparse matrix is
+   * saved by its entries. What is called later does not change what is saved. Memory of yours is copied at once.
+   *
+   * An element type that the format does not have is `ErrType`, a name that occurs twice `ErrDuplicate`.
+   *
+   * @example
+   * const x = gpu.matrix(2, 2, [1, 2, 3, 4]);
+   * const file = await gpu.save({ x, mean: x.mean(0) }, { format: "npz" });
+   * const link = URL.createObjectURL(file);
+   */
+  save(arrays: NamedArrays, options: SaveFileOptions & { readonly format: "npz" | "safetensors" }): Promise<Blob>;
+  save(array: Savable, options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
 
   /**
    * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
@@ -412,7 +477,7 @@ export class Gpu {
    * @example
    * void gpu.lost.then(() => gpu.reopen());
    */
-  reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
+  reopen(options?: WaitOptions & { readonly device?: GPUDevice }): Promise<void>;
   /**
    * What the device has done and holds: bytes moved, kernels launched, memory in use.
    *
@@ -422,6 +487,40 @@ export class Gpu {
    * gpu.stats().bytesDown - before; // 16
    */
   stats(): Stats;
+  /**
+   * Calls a function and closes everything that it made with this device, except what it returns: a matrix, a tensor, or an array, a
+   * Map or an object of these. What it throws goes on, with everything closed.
+   *
+   * An asynchronous function has the same for what it makes before its first `await`. What is made after that belongs to nobody, as
+   * other functions run in between, until the scope is told: by {@link Scope.use}, or {@link Scope.run} around several calls. It ends
+   * when the promise is settled. So scopes may overlap in time in any order, and none closes what another function made.
+   *
+   * What a scope returns belongs to the scope around it if its function is running, and to nobody otherwise. An expression that is
+   * returned must not read what was made in the scope: `ErrClosed`; return its `eval()`.
+   *
+   * @example
+   * const mean = gpu.scope(() => {
+   *   const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = a.matmul(a).eval(); // closed
+   *   return b.mean(0).eval(); // stays: 1x2
+   * });
+   * await mean.read(); // [11, 16]
+   */
+  scope<T>(fn: (scope: Scope) => T): T;
+  /**
+   * What is open just now, in the order in which it was made, for a device of `init({debug: "leaks"})`; `ErrUnsupported` for others.
+   *
+   * @example
+   * using gpu = await init({ debug: "leaks" });
+   * for (const { kind, shape, bytes, stack } of gpu.leaks()) console.log(kind, shape, bytes, stack);
+   */
+  leaks(): Leak[];
+  /**
+   * What the device is, in one line.
+   *
+   * @example
+   * console.log(String(gpu));
+   */
+  toString(): string;
   /**
    * Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`.
    *

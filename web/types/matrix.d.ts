@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { AnyTypedArray, ClassesOf, DType, Elements, Order, Row, TypedArray, Values } from "./elements.js";
+import type { SaveFileOptions } from "./files.js";
 import type { Gpu } from "./gpu.js";
 import type { MatrixMemory } from "./memory.js";
 import type { ExprOperations } from "./operations.js";
+import type { Canvas, DrawOptions } from "./pictures.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
 import type { Tensor } from "./tensor.js";
+import type { MatrixMessage } from "./transfer.js";
 
 /** What calls that wait for the GPU take. */
 export interface WaitOptions {
@@ -270,6 +273,26 @@ export class Expr<T extends DType = "float32"> {
   item(): Promise<number>;
   item(row: number, col: number): Promise<number>;
   /**
+   * Computes and saves it alone in a file; see {@link Gpu.save}.
+   *
+   * @example
+   * const file = await gpu.ones(2, 2).mul(3).save({ format: "npy" });
+   */
+  save(options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
+  /**
+   * Draws the elements as they are now: the canvas gets a pixel for each, or for each `channels` of a row, as wide and high as that makes
+   * it. Fulfilled when the drawing is submitted. NaN has no colour, that is, no opacity.
+   *
+   * With WebGPU the elements stay on the device: the canvas gets a context "webgpu" of {@link Gpu.device} in the format rgba8unorm. A canvas
+   * that has a context "2d" already is drawn on by that, as any canvas is for "simd". Other contexts are `ErrUnsupported`, and sizes beyond
+   * the device's `maxTextureDimension2D`, or beyond 32767 for "2d", `ErrLimit`.
+   *
+   * Shapes: `m x n` -> n pixels by m, or n / channels.
+   * @example
+   * await gpu.uniform(64, 64).toCanvas(canvas, { colormap: "viridis", range: [0, 1] });
+   */
+  toCanvas(canvas: Canvas, options?: DrawOptions): Promise<void>;
+  /**
    * How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled.
    *
    * @example
@@ -278,6 +301,14 @@ export class Expr<T extends DType = "float32"> {
    */
   explain(options?: WaitOptions): Promise<Plan>;
 
+  /**
+   * What `console.log` shows in Node: size, element type and place, and of a matrix a corner of the elements where JavaScript knows them, as
+   * it gave or read them, or has them in wrapped memory. Nothing is read from the device, and nothing throws.
+   *
+   * @example
+   * console.log(String(gpu.matrix(2, 2, [1, 2, 3, 4])));
+   */
+  toString(): string;
   /**
    * Makes further use of the expression an error. It holds no memory; a {@link Matrix} does.
    *
@@ -460,7 +491,8 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
    */
   readonly closed: boolean;
   /**
-   * Where the current elements are, after everything that was called before: nowhere yet means zeros.
+   * Where the current elements are, after everything that was called before: nowhere yet means zeros. To wait no longer than
+   * a signal allows, call {@link Matrix.sync} with it before.
    *
    * @example
    * await gpu.wrap(new Float32Array(4), 2, 2).location; // "host"
@@ -526,6 +558,15 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
    */
   touch(): this;
   /**
+   * Brings the elements back and closes the matrix: what goes to another thread, where {@link Gpu.attach} makes a matrix of it. Matrices
+   * themselves cannot be posted, as each thread has a device of its own.
+   *
+   * @example
+   * const message = await gpu.matrix(1, 2, [1, 2]).detach();
+   * worker.postMessage(message, [message.data]);
+   */
+  detach(options?: WaitOptions): Promise<MatrixMessage<T> & { readonly data: ArrayBuffer }>;
+  /**
    * Of a mapped matrix: gives a function the elements as they lie in memory. With `write` set, what it leaves there is the
    * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done. The array
    * is not to be used afterwards.
@@ -535,7 +576,7 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
    * await a.access(true, (data) => data.set([3, 4]));
    * await a.add(1).read(); // [4, 5]
    */
-  access<R>(write: boolean, fn: (data: Elements<T>) => R | PromiseLike<R>): Promise<R>;
+  access<R>(write: boolean, fn: (data: Elements<T>) => R | PromiseLike<R>, options?: WaitOptions): Promise<R>;
   /**
    * A copy in memory of its own, row by row.
    *

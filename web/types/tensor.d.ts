@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { ClassesOf, DType, Elements, TypedArray } from "./elements.js";
+import type { SaveFileOptions } from "./files.js";
 import type { Expr, Fn, WaitOptions } from "./matrix.js";
 import type { ElementOperations } from "./operations.js";
+import type { Canvas, TensorDrawOptions } from "./pictures.js";
 
 /** An operand of a tensor's: a matrix counts as a tensor of two dimensions, a number as an element of the others' type. */
 export type TensorOperand<T extends DType = "float32"> = Tensor<T> | Expr<T> | number;
@@ -227,6 +229,29 @@ export class Tensor<T extends DType = "float32"> {
    * await gpu.tensor([1, 2, 3, 4], [2, 2]).item(-1, 0); // 3
    */
   item(...at: number[]): Promise<number>;
+  /**
+   * Computes and saves it alone in a file; see {@link Gpu.save}. One of more than two dimensions cannot be "mtx": `ErrShape`.
+   *
+   * @example
+   * const file = await gpu.tensor([1, 2], [2, 1, 1]).save({ format: "npy" });
+   */
+  save(options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
+  /**
+   * Draws a tensor of height x width or height x width x channels, of 1, 3 or 4 channels; `ErrShape` for others. See {@link Expr.toCanvas}.
+   *
+   * Shapes: `height x width x channels`.
+   * @example
+   * const picture = await gpu.fromImage(video);
+   * await picture.mul(0.5).toCanvas(canvas);
+   */
+  toCanvas(canvas: Canvas, options?: TensorDrawOptions): Promise<void>;
+  /**
+   * What `console.log` shows in Node: see {@link Expr.toString}. Of more than two dimensions it shows the first and the last plane.
+   *
+   * @example
+   * console.log(String(gpu.tensor([1, 2], [2])));
+   */
+  toString(): string;
   /**
    * Drops the memory of a tensor that has some of its own; any further use of the tensor is an error.
    *
