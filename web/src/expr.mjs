@@ -4,6 +4,8 @@ import {destination} from './data.mjs';
 import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
+import {INSPECT, printArray} from './inspect.mjs';
+import {remember} from './known.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods, shapings} from './operations.mjs';
@@ -46,6 +48,14 @@ let insideTensor;
 export function useTensor(make, inside) {
   newTensor = make;
   insideTensor = inside;
+}
+
+/** Draws on a canvas, in pictures.mjs. @type {(session: Session, x: Expr, shape: readonly number[], tensor: boolean, canvas: unknown, options: unknown) => Promise<void>} */
+export let drawn;
+
+/** @param {typeof drawn} draw */
+export function usePictures(draw) {
+  drawn = draw;
 }
 
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
@@ -290,7 +300,10 @@ export class Expr extends shapings(methods(make), shaped) {
     this.#session.check();
     if (guard('read', () => typeof into === 'object' && into !== null && Object.hasOwn(into, 'signal'))) [into, options] = [undefined, into];
     const signal = signalOf('read', options), array = guard('read', () => destination(node, into));
-    return this.#session.read(node, array, signal);
+    const {memory} = node, writes = memory?.store.writes;
+    await this.#session.read(node, array, signal);
+    if (memory && !node.sparse && memory.store.writes === writes && !memory.closed) remember(memory, array, false);
+    return array;
   }
 
   /** @param {unknown} [options] @returns {Promise<number>} */
@@ -301,6 +314,12 @@ export class Expr extends shapings(methods(make), shaped) {
     /** @type {Expr} */
     const wide = node.type === FLOAT16 ? this.astype('float32') : this;
     return (await wide.read(undefined, options))[0];
+  }
+
+  /** @param {unknown} canvas @param {unknown} [options] */
+  async toCanvas(canvas, options) {
+    const {rows, cols} = this.#use('toCanvas');
+    return drawn(this.#session, this, [rows, cols], false, canvas, options);
   }
 
   /** @param {unknown} [options] */
@@ -318,6 +337,15 @@ export class Expr extends shapings(methods(make), shaped) {
   }
 
   get [Symbol.toStringTag]() { return 'SubletExpr'; }
+
+  toString() { return this.print('Expr'); }
+
+  [INSPECT]() { return this.toString(); }
+
+  /** @protected @param {string} kind */
+  print(kind) {
+    return printArray(kind, () => ({session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
+  }
 }
 
 /** How an expression is computed. */
@@ -349,6 +377,8 @@ export function own(x, where) {
 
 /** A part of a matrix or another arrangement of it, in the same memory. */
 export class View extends Expr {
+  toString() { return this.print('View'); }
+
   /** @param {unknown} x */
   assign(x) {
     const {session, node: target} = own(this, 'assign');

@@ -7,12 +7,15 @@ import {FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from 
 import {allocate, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
+import {INSPECT, printLine} from './inspect.mjs';
+import {remember, rememberFill} from './known.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
+import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
@@ -110,6 +113,15 @@ const make = {
   },
 };
 
+/** What a device is. */
+class Info {
+  toString() {
+    const {driver, name, vendor, kind, threads} = /** @type {any} */ (this);
+    const what = [name, vendor, kind].filter((text, i, all) => text && text !== driver && all.indexOf(text) === i).join(', ');
+    return printLine(driver === 'browser' ? 'webgpu' : `${driver}`, () => `(${what}${threads > 1 ? `, ${threads} threads` : ''})`);
+  }
+}
+
 /** A device and everything made with it. */
 export class Gpu extends functions(make) {
   #session;
@@ -139,7 +151,8 @@ export class Gpu extends functions(make) {
     this.#wasm = wasm;
     Object.freeze(info.limits);
     Object.freeze(info.features);
-    this.#info = Object.freeze(info);
+    this.#info = Object.freeze(Object.setPrototypeOf(info, Info.prototype));
+    session.place = info.driver === 'browser' ? 'webgpu' : info.driver;
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
     this.#use(device);
   }
@@ -148,7 +161,7 @@ export class Gpu extends functions(make) {
   #use(device) {
     if (!device || device === this.#device) return;
     if (this.#crunch) this.#retire(this.#crunch);
-    this.#device = device;
+    this.#device = this.#session.device = device;
     this.#lost = lossOf(device);
   }
 
@@ -185,6 +198,8 @@ export class Gpu extends functions(make) {
       this.#session.newMatrix(leaf, memory);
       if (fill) this.#session.assign(leaf, fill);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
+      if (data) remember(memory, data.bytes, memory.byColumns);
+      else rememberFill(memory, value);
     });
   }
 
@@ -249,6 +264,11 @@ export class Gpu extends functions(make) {
     if (!Array.isArray(shape)) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
     if (!tensorOf(this, where, from) && inside(from, where)) make.matrix(this, where, from);
     return newTensor(where, from, [shape], options, (rows, cols, o) => this.#filled(where, rows, cols, from, o));
+  }
+
+  /** @param {unknown} source @param {unknown} [options] */
+  async fromImage(source, options) {
+    return fromImage(this.#session, source, options);
   }
 
   get nn() { return this.#nn; }
@@ -400,4 +420,10 @@ export class Gpu extends functions(make) {
   [Symbol.dispose]() {
     this.close();
   }
+
+  get [Symbol.toStringTag]() { return 'SubletGpu'; }
+
+  toString() { return printLine('Gpu', () => `${this.#info}${this.#session.over ? ', closed' : ''}`); }
+
+  [INSPECT]() { return this.toString(); }
 }

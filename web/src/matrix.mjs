@@ -3,6 +3,7 @@
 import {dataOf} from './data.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs';
+import {remember} from './known.mjs';
 import * as nodes from './node.mjs';
 import {Command} from './protocol.mjs';
 import {FROM, WRAP, originOf, read, signalOf} from './source.mjs';
@@ -188,6 +189,7 @@ export class Matrix extends View {
     memory.use('set');
     const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, values));
     if (bytes.length > 0) session.setData(memory, bytes, copy);
+    remember(memory, bytes, memory.byColumns);
     return this;
   }
 
@@ -238,6 +240,10 @@ export class Matrix extends View {
     memoryOf(this).close();
     super.close();
   }
+
+  toString() { return this.print('Matrix'); }
+
+  get [Symbol.toStringTag]() { return 'SubletMatrix'; }
 }
 
 useMatrix(Matrix);

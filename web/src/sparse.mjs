@@ -4,6 +4,7 @@ import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, needs, shapeError, show} from './errors.mjs';
 import {Expr, inside, useSparse} from './expr.mjs';
+import {printLine} from './inspect.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {Node, checkDims} from './node.mjs';
@@ -365,4 +366,8 @@ export class Sparse extends Expr {
   }
 
   get [Symbol.toStringTag]() { return 'SubletSparse'; }
+
+  toString() {
+    return printLine('Sparse', () => `${this.rows}x${this.cols} ${this.dtype} ${this.format}, ${this.closed ? 'closed' : `${this.nnz} stored on ${this.#held.session.place}${this.external ? ', external' : ''}`}`);
+  }
 }
