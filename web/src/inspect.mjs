@@ -35,18 +35,20 @@ const named = (x) => Number.isNaN(x) ? 'nan' : x > 0 ? 'inf' : '-inf';
 /** Numbers as texts whose points are at the same place. @param {number[]} numbers @param {string} dtype @returns {string[]} */
 function aligned(numbers, dtype) {
   if (dtype === 'bool') return padded(numbers.map((x) => x ? 'true' : 'false'));
+  if (dtype.includes('int')) return padded(numbers.map(String));
   const finite = numbers.filter(Number.isFinite).map((x) => shortest(x, dtype));
   const sizes = finite.filter((x) => x !== 0).map(Math.abs);
-  const powers = dtype.includes('int') ? false : sizes.some((x) => x >= 1e8 || x < 1e-4);
+  const powers = sizes.some((x) => x >= 1e8 || x < 1e-4);
   const digits = powers ? Math.max(...finite.map((x) => /** @type {string} */ (/^-?\d\.?(\d*)/.exec(x.toExponential())?.[1]).length)) : 0;
   const texts = numbers.map((x) => {
     if (!Number.isFinite(x)) return named(x);
-    return powers ? shortest(x, dtype).toExponential(digits) : Object.is(x, -0) ? '-0' : String(shortest(x, dtype));
+    if (powers) return shortest(x, dtype).toExponential(digits);
+    return Object.is(x, -0) ? '-0' : String(Number.isInteger(x) ? x : shortest(x, dtype));
   });
   if (powers) return padded(texts);
-  const behind = (/** @type {string} */ text) => text.length - (text.includes('.') ? text.indexOf('.') : text.length);
+  const behind = (/** @type {string} */ text) => text.includes('.') ? text.length - text.indexOf('.') : 0;
   const most = Math.max(...texts.map(behind));
-  return padded(texts.map((text) => text + ' '.repeat(most - behind(text))));
+  return padded(texts.map((text, i) => Number.isFinite(numbers[i]) ? text + ' '.repeat(most - behind(text)) : text));
 }
 
 /** @param {string[]} texts */

@@ -111,7 +111,8 @@ function halfNumber(bits) {
 function inMemory(memory) {
   const {store, bits, seen, byColumns, stride, type} = memory;
   if (memory.closed || store.locked) return null;
-  if (bits && !written.get(bits.buffer)?.size) {
+  const there = bits !== null && (bits.byteLength > 0 || memory.span === 0); // not of a buffer that was detached or has shrunk
+  if (there && !written.get(bits.buffer)?.size) {
     const at = reader(type, bits);
     return (i, j) => at(byColumns ? j * stride + i : i * stride + j);
   }

@@ -3,7 +3,7 @@
 // Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
 
 import { SubletError, init } from 'sublet';
-import type { Cruncher, CruncherArray, Elements, Expr, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
+import type { Colormap, Cruncher, CruncherArray, DrawOptions, Elements, Expr, Gpu, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ power: 'high-performance', device: 'auto', threads: 2 });
@@ -16,6 +16,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   b.assign(c.T.matmul(a).T);
   await b.sync();
   using tmp = c.exp();
+  await drawn(gpu, c);
   const total: number = await tmp.sum().value();
   const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
   const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
@@ -79,4 +80,18 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   // @ts-expect-error a number is no matrix
   gpu.matmul(1, a);
   return [values, mine, g, part, first, live, where, w, product, pattern, offsets, weights, headers, file];
+}
+
+async function drawn(gpu: Gpu, x: Expr) {
+  const canvas = document.createElement('canvas'), options: DrawOptions = { channels: 1, colormap: [[0, 0, 0], [255, 255, 255]] };
+  await x.toCanvas(canvas, options);
+  await x.toCanvas(new OffscreenCanvas(1, 1), { range: 'data', colormap: 'magma' });
+  using picture: Tensor = await gpu.fromImage(canvas, { channels: 3, dtype: 'uint8' });
+  using gray: Matrix = await gpu.fromImage({ data: new Uint8Array(4), width: 1, height: 1 }, { channels: 1 });
+  await picture.toCanvas(canvas, { range: [0, 255] });
+  // @ts-expect-error it has no channels beside its own
+  await picture.toCanvas(canvas, { channels: 3 });
+  // @ts-expect-error there is no such colormap
+  const map: Colormap = 'jet';
+  return [map, String(gray), `${gpu.info}`];
 }

@@ -6,6 +6,7 @@ import type { SubletError } from "./errors.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
+import type { LuminanceOptions, Picture, PictureOptions } from "./pictures.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
@@ -52,7 +53,7 @@ export interface InitOptions {
  */
 export function init(options?: InitOptions): Promise<Gpu>;
 
-/** What the device is. */
+/** What the device is. As a text it is one line. */
 export interface Info {
   /** "browser" for WebGPU, "simd" for the CPU. */
   readonly driver: string;
@@ -150,6 +151,20 @@ export class Gpu {
    * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
    */
   tensor(from: Values | Expr | Tensor, shape: readonly number[], options?: { readonly dtype?: DType }): Tensor;
+  /**
+   * Makes a tensor of a picture, height x width x channels, and of the luminance alone a matrix, height x width. Leave the picture alone until
+   * the promise is fulfilled. With WebGPU the device copies the picture, nothing comes through JavaScript but an ImageData.
+   *
+   * `ErrInvalid` for an image or a video that is not loaded, or of another origin that does not allow it, `ErrClosed` for bitmaps and
+   * frames that were closed, `ErrLimit` for more pixels on a side than the device's `maxTextureDimension2D`.
+   *
+   * ```js
+   * using picture = await gpu.fromImage(video, { channels: 3 });      // 0 to 1
+   * const gray = await gpu.fromImage(canvas, { channels: 1, dtype: "uint8" });
+   * ```
+   */
+  fromImage(source: Picture, options?: PictureOptions): Promise<Tensor>;
+  fromImage(source: Picture, options: LuminanceOptions): Promise<Matrix>;
   /** Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients. */
   readonly nn: NN;
 
@@ -233,6 +248,8 @@ export class Gpu {
    */
   reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
   stats(): Stats;
+  /** What the device is, in one line. */
+  toString(): string;
   /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
   close(): void;
   [Symbol.dispose](): void;

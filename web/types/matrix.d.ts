@@ -3,6 +3,7 @@
 import type { DType, Elements, Order, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
+import type { Canvas, DrawOptions } from "./pictures.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
 import type { Tensor } from "./tensor.js";
 
@@ -129,9 +130,27 @@ export class Expr {
   read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a 1x1 result. */
   value(options?: WaitOptions): Promise<number>;
+  /**
+   * Draws the elements as they are now: the canvas gets a pixel for each, or for each `channels` of a row, as wide and high as that makes
+   * it. Fulfilled when the drawing is submitted. NaN has no colour, that is, no opacity.
+   *
+   * With WebGPU the elements stay on the device: the canvas gets a context "webgpu" of {@link Gpu.device} in the format rgba8unorm. A canvas
+   * that has a context "2d" already is drawn on by that, as any canvas is for "simd". Other contexts are `ErrUnsupported`, and sizes beyond
+   * the device's `maxTextureDimension2D`, or beyond 32767 for "2d", `ErrLimit`.
+   *
+   * ```js
+   * await gpu.uniform(64, 64).toCanvas(canvas, { colormap: "viridis", range: [0, 1] });
+   * ```
+   */
+  toCanvas(canvas: Canvas, options?: DrawOptions): Promise<void>;
   /** How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled. */
   explain(options?: WaitOptions): Promise<Plan>;
 
+  /**
+   * What `console.log` shows in Node: size, element type and place, and of a matrix a corner of the elements where JavaScript knows them, as
+   * it gave or read them, or has them in wrapped memory. Nothing is read from the device, and nothing throws.
+   */
+  toString(): string;
   /** An expression holds no memory; closing it only makes further use an error. */
   close(): void;
   [Symbol.dispose](): void;

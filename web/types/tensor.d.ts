@@ -3,6 +3,7 @@
 import type { DType, Elements } from "./elements.js";
 import type { Expr, Fn, WaitOptions } from "./matrix.js";
 import type { ElementOperations } from "./operations.js";
+import type { Canvas, TensorDrawOptions } from "./pictures.js";
 
 /** An operand of a tensor's: a matrix counts as a tensor of two dimensions, a number as an element of the others' type. */
 export type TensorOperand = Tensor | Expr | number;
@@ -93,6 +94,17 @@ export class Tensor {
   read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a tensor of one. */
   value(options?: WaitOptions): Promise<number>;
+  /**
+   * Draws a tensor of height x width or height x width x channels, of 1, 3 or 4 channels; `ErrShape` for others. See {@link Expr.toCanvas}.
+   *
+   * ```js
+   * const picture = await gpu.fromImage(image);
+   * await picture.mul(0.5).toCanvas(canvas);
+   * ```
+   */
+  toCanvas(canvas: Canvas, options?: TensorDrawOptions): Promise<void>;
+  /** What `console.log` shows in Node: see {@link Expr.toString}. Of more than two dimensions it shows the first and the last plane. */
+  toString(): string;
   /** Drops the memory of a tensor that has some of its own; any further use of the tensor is an error. */
   close(): void;
   [Symbol.dispose](): void;
