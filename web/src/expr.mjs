@@ -338,14 +338,11 @@ export class Expr extends shapings(methods(make), shaped) {
 
   get [Symbol.toStringTag]() { return 'SubletExpr'; }
 
-  toString() { return this.print('Expr'); }
+  toString() {
+    return printArray(() => ({kind: this[Symbol.toStringTag].slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
+  }
 
   [INSPECT]() { return this.toString(); }
-
-  /** @protected @param {string} kind */
-  print(kind) {
-    return printArray(kind, () => ({session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
-  }
 }
 
 /** How an expression is computed. */
@@ -377,7 +374,7 @@ export function own(x, where) {
 
 /** A part of a matrix or another arrangement of it, in the same memory. */
 export class View extends Expr {
-  toString() { return this.print('View'); }
+  get [Symbol.toStringTag]() { return 'SubletView'; }
 
   /** @param {unknown} x */
   assign(x) {

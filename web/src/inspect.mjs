@@ -94,12 +94,10 @@ function place({mode, byColumns}) {
 /** The matrix that a part is of. @param {Node} node @returns {Node} */
 const whole = (node) => node.op !== Op.Leaf && node.steps && node.a ? whole(node.a) : node;
 
-/**
- * An expression, a matrix or a tensor.
- * @param {string} kind @param {Session} session @param {Node} node @param {readonly number[]} shape @param {boolean} closed
- * @returns {{line: string, body: string | null}}
- */
-function described(kind, session, node, shape, closed) {
+/** An expression, a matrix or a tensor. @typedef {{kind: string, session: Session, node: Node, shape: readonly number[], closed: boolean}} Printed */
+
+/** @param {Printed} x @returns {{line: string, body: string | null}} */
+function described({kind, session, node, shape, closed}) {
   const line = `${kind} ${shape.join('x') || 'scalar'} ${node.type.name}`;
   if (closed) return {line: `${line}, closed`, body: null};
   const leaf = whole(node), memory = leaf.op === Op.Leaf && !leaf.sparse ? leaf.memory : null;
@@ -115,21 +113,18 @@ function described(kind, session, node, shape, closed) {
   return {line: `${line}${of} on ${session.place}${place(memory)}${!body && memory.bits ? ', not synced' : ''}`, body};
 }
 
-/** Prints without throwing. @param {string} kind what is printed where that fails @param {() => {line: string, body?: string | null} | undefined} describe */
+/** Prints without throwing. @param {string} kind what is printed where that fails @param {() => {line: string, body?: string | null}} describe */
 function printed(kind, describe) {
   try {
-    const {line, body} = describe() ?? {line: kind};
+    const {line, body} = describe();
     return body ? `${line}\n${body}` : line;
   } catch {
     return kind; // memory that was detached or has shrunk, or the prototype itself
   }
 }
 
-/** @param {string} kind @param {() => {session: Session, node: Node, shape: readonly number[], closed: boolean} | undefined} of */
-export const printArray = (kind, of) => printed(kind, () => {
-  const part = of();
-  return part && described(kind, part.session, part.node, part.shape, part.closed);
-});
+/** @param {() => Printed} of */
+export const printArray = (of) => printed('Sublet', () => described(of()));
 
 /** @param {string} kind @param {() => string} line */
 export const printLine = (kind, line) => printed(kind, () => ({line: `${kind} ${line()}`}));

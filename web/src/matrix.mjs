@@ -241,8 +241,6 @@ export class Matrix extends View {
     super.close();
   }
 
-  toString() { return this.print('Matrix'); }
-
   get [Symbol.toStringTag]() { return 'SubletMatrix'; }
 }
 

@@ -260,7 +260,7 @@ export class Tensor extends methods(make) {
   get [Symbol.toStringTag]() { return 'SubletTensor'; }
 
   toString() {
-    return printArray('Tensor', () => ({session: this.#session, node: this.#node, shape: this.#shape, closed: this.#closed}));
+    return printArray(() => ({kind: 'Tensor', session: this.#session, node: this.#node, shape: this.#shape, closed: this.#closed}));
   }
 
   [INSPECT]() { return this.toString(); }
