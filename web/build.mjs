@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Puts the npm package together in dist/: the sources as one module, because a page waits for each file that it has to
-// ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the programs there.
+// ask for, and what only pages load that draw as another; what comes from elsewhere in the repository and from Go, and the
+// pages. `make wasm` puts the programs there.
 
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
