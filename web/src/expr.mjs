@@ -4,7 +4,7 @@ import {destination} from './data.mjs';
 import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
-import {INSPECT, printArray} from './inspect.mjs';
+import {INSPECT, printArray, tag} from './inspect.mjs';
 import {remember} from './known.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
@@ -197,6 +197,7 @@ export class Expr extends shapings(methods(make), shaped) {
   #closed = false;
 
   static {
+    tag(this, 'Expr');
     inside = (x, where) => {
       if (typeof x !== 'object' || x === null || !(#node in x)) return undefined;
       if (x.#closed) throw failure('ErrClosed', where, 'the expression was closed');
@@ -336,10 +337,8 @@ export class Expr extends shapings(methods(make), shaped) {
     this.close();
   }
 
-  get [Symbol.toStringTag]() { return 'SubletExpr'; }
-
   toString() {
-    return printArray(() => ({kind: this[Symbol.toStringTag].slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
+    return printArray(() => ({kind: Reflect.get(this, Symbol.toStringTag).slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
   }
 
   [INSPECT]() { return this.toString(); }
@@ -374,7 +373,7 @@ export function own(x, where) {
 
 /** A part of a matrix or another arrangement of it, in the same memory. */
 export class View extends Expr {
-  get [Symbol.toStringTag]() { return 'SubletView'; }
+  static { tag(this, 'View'); }
 
   /** @param {unknown} x */
   assign(x) {

@@ -7,7 +7,7 @@ import {FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from 
 import {allocate, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
-import {INSPECT, printLine} from './inspect.mjs';
+import {INSPECT, printLine, tag} from './inspect.mjs';
 import {remember, rememberFill} from './known.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
@@ -140,6 +140,7 @@ export class Gpu extends functions(make) {
   #retired = new Set();
 
   static {
+    tag(this, 'Gpu');
     sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
   }
 
@@ -420,8 +421,6 @@ export class Gpu extends functions(make) {
   [Symbol.dispose]() {
     this.close();
   }
-
-  get [Symbol.toStringTag]() { return 'SubletGpu'; }
 
   toString() { return printLine('Gpu', () => `${this.#info}${this.#session.over ? ', closed' : ''}`); }
 

@@ -14,6 +14,11 @@ import {Op} from './protocol.mjs';
 /** The name of the method by which Node prints an object. */
 export const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
+/** Names the objects of a class in DevTools, which take no getter for it. @param {{prototype: object}} Class @param {string} name */
+export function tag({prototype}, name) {
+  Object.defineProperty(prototype, Symbol.toStringTag, {value: `Sublet${name}`, configurable: true});
+}
+
 /** The most dimensions that are printed as nested brackets, and what is shown of each before the last two. */
 const NESTED = 4, PLANES = 2;
 /** Numbers are printed with at most so many digits. */

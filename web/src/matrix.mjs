@@ -3,6 +3,7 @@
 import {dataOf} from './data.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs';
+import {tag} from './inspect.mjs';
 import {remember} from './known.mjs';
 import * as nodes from './node.mjs';
 import {Command} from './protocol.mjs';
@@ -30,6 +31,8 @@ function otherMatrix(where, session, x) {
 
 /** A matrix in memory. */
 export class Matrix extends View {
+  static { tag(this, 'Matrix'); }
+
   /** @param {Session} session @param {Node} leaf */
   constructor(session, leaf) {
     super(session, leaf, true);
@@ -240,8 +243,6 @@ export class Matrix extends View {
     memoryOf(this).close();
     super.close();
   }
-
-  get [Symbol.toStringTag]() { return 'SubletMatrix'; }
 }
 
 useMatrix(Matrix);

@@ -4,7 +4,7 @@ import {dtypeOf} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
 import {Expr, drawn, inside, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
-import {INSPECT, printArray} from './inspect.mjs';
+import {INSPECT, printArray, tag} from './inspect.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
@@ -144,6 +144,7 @@ export class Tensor extends methods(make) {
   #closed = false;
 
   static {
+    tag(this, 'Tensor');
     insideTensor = (x, where) => {
       if (typeof x !== 'object' || x === null || !(#node in x)) return undefined;
       if (x.#closed) throw failure('ErrClosed', where, 'the tensor was closed');
@@ -256,8 +257,6 @@ export class Tensor extends methods(make) {
   [Symbol.dispose]() {
     this.close();
   }
-
-  get [Symbol.toStringTag]() { return 'SubletTensor'; }
 
   toString() {
     return printArray(() => ({kind: 'Tensor', session: this.#session, node: this.#node, shape: this.#shape, closed: this.#closed}));

@@ -3,6 +3,7 @@
 // What objects look like where they are printed, by the program of the CPU in Node, and pictures of plain bytes.
 
 import assert from 'node:assert/strict';
+import {Session} from 'node:inspector';
 import {after, test} from 'node:test';
 import {inspect} from 'node:util';
 import {Expr, Gpu, Matrix, Sparse, SubletError, Tensor, View, init} from '../dist/index.mjs';
@@ -117,6 +118,17 @@ test('other objects', async () => {
   prints(own, `Gpu ${own.info}, closed`);
   for (const Class of [Expr, View, Matrix, Sparse, Tensor, Gpu]) assert.equal(typeof String(Class.prototype), 'string');
   assert.match(inspect({deep: {a: gpu.ones(1, 1)}}), /Matrix 1x1 float32 on simd\n +\[\[1\]\]/);
+});
+
+test('what DevTools call objects', () => {
+  const shown = {Expr: gpu.ones(1, 1).add(1), View: gpu.ones(1, 1).T, Matrix: gpu.ones(1, 1), Tensor: gpu.tensor([1], [1]), Sparse: gpu.sparse(1, 1, {format: 'csc', values: [], indices: [], offsets: [0, 0]}), Gpu: gpu};
+  const devtools = new Session();
+  devtools.connect();
+  for (const [name, object] of Object.entries(shown)) {
+    Object.assign(globalThis, {shown: object});
+    devtools.post('Runtime.evaluate', {expression: 'shown'}, (_, {result}) => assert.equal(result.description, `Sublet${name}`));
+  }
+  devtools.disconnect();
 });
 
 test('pictures of bytes, and a canvas of a package for Node', async () => {
