@@ -57,6 +57,8 @@ export const tests = {
       same(await m.astype('float32').read(), values, `${dtype} after it was drawn`);
       check(await m.location !== 'none', 'nothing is there');
     }
+    await gpu.sparse(2, 2, {format: 'csc', values: [2], indices: [1], offsets: [0, 1, 1]}).toCanvas(canvas, {range: [0, 4]});
+    same(pixelsOf(canvas).filter((_, i) => i % 4 === 0), [0, 0, 128, 0], 'a sparse matrix');
     await gpu.matrix(1, 2, [0, 1], {dtype: 'bool'}).toCanvas(canvas);
     same(pixelsOf(canvas), [0, 0, 0, 255, 255, 255, 255, 255], 'bool');
     await gpu.matrix(1, 2, [3, 1], {dtype: 'uint8', order: 'column'}).toCanvas(canvas);
@@ -189,6 +191,17 @@ export const tests = {
       again.close();
     }
     check(gpu.stats().liveBytes === liveBytes && gpu.stats().buffers <= buffers + 8, `${gpu.stats().liveBytes - liveBytes} bytes are left, ${gpu.stats().buffers - buffers} buffers`);
+  }),
+
+  /** A buffer that the page has may change at any time, so that nothing is known of it. */
+  printed: withGpu(async (gpu) => {
+    const m = gpu.matrix(1, 2, [1, 2]), text = 'Matrix 1x2 float32 on webgpu', wrapped = gpu.wrapBuffer(await m.clone().buffer, 1, 2);
+    check(String(m) === `${text}\n[[1 2]]`, String(m));
+    await m.buffer;
+    await m.read();
+    check(String(m) === text, String(m));
+    check(String(wrapped) === `${text}, external`, String(wrapped));
+    check(String(gpu).startsWith('Gpu webgpu (') && String(gpu.info).includes('cpu'), String(gpu));
   }),
 
   /** A device of the page's, with a canvas that it draws on as well. */

@@ -338,7 +338,7 @@ export class Expr extends shapings(methods(make), shaped) {
   }
 
   toString() {
-    return printArray(() => ({kind: Reflect.get(this, Symbol.toStringTag).slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
+    return printArray(() => ({kind: /** @type {any} */ (this)[Symbol.toStringTag].slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
   }
 
   [INSPECT]() { return this.toString(); }
