@@ -61,8 +61,8 @@ export function remember(memory, bits, byColumns) {
   if (bits.byteLength < rows * cols * type.size) return; // an array that was detached meanwhile
   const place = (/** @type {number} */ i, /** @type {number} */ j) => byColumns ? j * rows + i : i * cols + j;
   if (rows * cols <= SMALL) {
-    const at = reader(type, bytesOf(bits).slice());
-    memory.seen = {writes, at: (i, j) => at(place(i, j))};
+    const copy = bytesOf(bits).slice();
+    memory.seen = {writes, at: (i, j) => reader(type, copy)(place(i, j))};
     return;
   }
   const at = reader(type, bits), [is, js] = [ends(rows), ends(cols)], corner = is.map((i) => js.map((j) => at(place(i, j))));
