@@ -24,11 +24,12 @@ const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32'
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'colormap', 'range', 'colorSpace', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
 
 /**
  * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, s a shape, n an operand of a layer, w a window.
+ * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, s a shape, n an operand of a layer, w a window,
+ * k a 2d canvas or a picture.
  */
 const TEMPLATES = {
   matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'ddvo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
@@ -37,12 +38,17 @@ const TEMPLATES = {
   append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', maximum: 'nn',
   tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
   maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', toCanvas: 'ko', fromImage: 'ko',
 };
 
 const throwing = () => { throw new Mine('thrown'); };
 const hostile = () => new Proxy(function f() {}, Object.fromEntries(
   Object.getOwnPropertyNames(Reflect).map((trap) => [trap, throwing])));
+const canvas = () => {
+  const canvas = new OffscreenCanvas(3, 2);
+  canvas.getContext('2d');
+  return canvas;
+};
 const detached = (view) => {
   structuredClone(view, {transfer: [view.buffer ?? view]});
   return view;
@@ -143,6 +149,7 @@ class World {
       case 'w': return {channels: 1, height: 2, width: 3, kernel: r.pick([1, 2, [1, 3]]), ...r.pick([{}, {pad: 1}, {stride: 2}, this.options(1)])};
       case 'o': return r.below(2) ? undefined : this.options(1);
       case 'f': return this.file;
+      case 'k': return r.pick([canvas(), canvas(), canvas().transferToImageBitmap(), new ImageData(2, 1), {data: new Uint8Array(8), width: 2, height: 1}]);
       case 't': return r.pick(TEXTS);
       case 'c': return (x) => r.pick([() => x?.compute?.(1, 'f', {global: 8}, this.any()), throwing, () => {}, async () => this.any()])();
       case 'a': return r.pick(this.objects.filter((x) => x instanceof sublet.CruncherArray));
@@ -153,7 +160,7 @@ class World {
 
   /** Arguments for a member of that name. */
   args(name) {
-    const {random: r} = this, template = TEMPLATES[name];
+    const {random: r} = this, template = Object.hasOwn(TEMPLATES, name) && TEMPLATES[name];
     if (!template || r.below(3) === 0) return Array.from({length: r.pick([0, 1, 1, 2, 2, 3, 3, 4, 5])}, () => this.any());
     const args = [...template].map((letter) => this.like(letter));
     if (r.below(2)) args[r.below(args.length)] = this.any();
