@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
@@ -69,7 +71,7 @@ func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page
 }
 
 // openPage is openWebFor for a page that may keep what it has.
-func openPage(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
+func openPage(t *testing.T, policy string, timeout time.Duration, more ...chromedp.ExecAllocatorOption) *chrome.Page {
 	t.Helper()
 	mux := webHandler(t)
 	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +80,7 @@ func openPage(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	p := chrome.Start(t).OpenFor(t, timeout, url+"/")
+	p := chrome.Start(t, more...).OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
 	return p
 }
@@ -160,6 +162,13 @@ func TestWebContract(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
 	runWeb(t, p, "contract", "sparse")
+}
+
+// TestWebPictures draws on canvases and reads pictures, on WebGPU and on the CPU's program.
+func TestWebPictures(t *testing.T) {
+	p := openPage(t, "", webTimeout, chrome.Drawing...)
+	p.RequireWebGPU()
+	runWeb(t, p, "pictures")
 }
 
 // TestWebParams runs those of files of arrays, on WebGPU and on the CPU's program.

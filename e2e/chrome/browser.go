@@ -24,14 +24,22 @@ type Browser struct {
 // startTimeout is generous, because the browser shares the machine with compilers and other tests.
 const startTimeout = time.Minute
 
+// Drawing makes a browser compose its pages on SwiftShader as well: a canvas that WebGPU draws on takes the GPU process down where they
+// are composed without a GPU.
+var Drawing = []chromedp.ExecAllocatorOption{
+	chromedp.Flag("use-vulkan", "swiftshader"),
+	chromedp.Flag("use-angle", "swiftshader"),
+	chromedp.Flag("enable-features", "Vulkan"),
+}
+
 // Start starts a browser, which stops when t ends.
-func Start(t testing.TB) *Browser {
+func Start(t testing.TB, more ...chromedp.ExecAllocatorOption) *Browser {
 	t.Helper()
 	path, err := find()
 	if err != nil {
 		t.Fatalf("chrome: %v", err)
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), options(path)...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(options(path), more...)...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)

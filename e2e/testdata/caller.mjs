@@ -15,7 +15,13 @@ const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32'
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'rows', 'cols', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'rows', 'cols', 'channels', 'colormap', 'range', 'colorSpace', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+
+const canvas = () => {
+  const canvas = new OffscreenCanvas(3, 2);
+  canvas.getContext('2d');
+  return canvas;
+};
 
 /** Everything that exists for one round. */
 class World {
@@ -112,6 +118,7 @@ class World {
       case 'w': return {channels: 1, height: 2, width: 3, kernel: r.pick([1, 2, [1, 3]]), ...r.pick([{}, {pad: 1}, {stride: 2}, this.options(1)])};
       case 'o': return r.below(2) ? undefined : this.options(1);
       case 'f': return this.file;
+      case 'k': return r.pick([canvas(), canvas(), canvas().transferToImageBitmap(), new ImageData(2, 1), {data: new Uint8Array(8), width: 2, height: 1}]);
       case 't': return r.pick(TEXTS);
       case 'c': return (x) => r.pick([() => x?.compute?.(1, 'f', {global: 8}, this.any()), throwing, () => {}, async () => this.any()])();
       case 'a': return r.pick(this.objects.filter((x) => x instanceof sublet.CruncherArray));
@@ -123,7 +130,7 @@ class World {
 
   /** Arguments for a member of that name. */
   args(name) {
-    const {random: r} = this, template = TEMPLATES[name];
+    const {random: r} = this, template = Object.hasOwn(TEMPLATES, name) && TEMPLATES[name];
     if (!template || r.below(3) === 0) return Array.from({length: r.pick([0, 1, 1, 2, 2, 3, 3, 4, 5])}, () => this.any());
     const args = [...template].map((letter) => this.like(letter));
     if (r.below(2)) args[r.below(args.length)] = this.any();

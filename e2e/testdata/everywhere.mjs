@@ -27,6 +27,18 @@ export const tests = {
     check(arr.data[999] === 67, `after a batch ${arr.data[999]}`);
   }),
 
+  pictures: onBoth(async (gpu) => {
+    const data = Uint8ClampedArray.of(1, 2, 3, 255, 40, 50, 60, 255), canvas = new OffscreenCanvas(2, 1), context = canvas.getContext('2d');
+    context.putImageData(new ImageData(data, 2, 1), 0, 0);
+    for (const source of [canvas, new ImageData(data, 2, 1)]) {
+      const picture = await gpu.fromImage(source, {dtype: 'uint8'});
+      same(await picture.read(), data, 'the bytes of a picture');
+      await (await gpu.fromImage(source, {channels: 3})).mul(0.5).toCanvas(canvas);
+      same(context.getImageData(0, 0, 2, 1).data, [1, 1, 2, 255, 20, 25, 30, 255], 'what was drawn', 1);
+      context.putImageData(new ImageData(data, 2, 1), 0, 0);
+    }
+  }),
+
   params: onBoth(async (gpu) => {
     const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), file = await gpu.saveParams([['a', a.mul(2)], ['b', {data: Int8Array.of(1, -2), shape: [2]}]]);
     const loaded = await gpu.loadParams(file.stream());

@@ -94,7 +94,7 @@ export class Connection {
     if (this.#refused) throw this.#refused;
   }
 
-  /** Whether nothing works any more. @protected */
+  /** Whether nothing works any more. */
   get over() {
     return this.#refused !== null;
   }

@@ -4,6 +4,8 @@ import {destination} from './data.mjs';
 import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
+import {INSPECT, printArray, tag} from './inspect.mjs';
+import {remember} from './known.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods, shapings} from './operations.mjs';
@@ -50,6 +52,14 @@ let insideTensor;
 export function useTensor(make, inside) {
   newTensor = make;
   insideTensor = inside;
+}
+
+/** Draws on a canvas, in pictures.mjs. @type {(session: Session, x: Expr, shape: readonly number[], tensor: boolean, canvas: unknown, options: unknown) => Promise<void>} */
+export let drawn;
+
+/** @param {typeof drawn} draw */
+export function usePictures(draw) {
+  drawn = draw;
 }
 
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
@@ -192,6 +202,7 @@ export class Expr extends shapings(methods(make), shaped) {
   #closed = false;
 
   static {
+    tag(this, 'Expr');
     inside = (x, where) => {
       if (typeof x !== 'object' || x === null || !(#node in x)) return undefined;
       if (x.#closed) throw failure('ErrClosed', where, 'the expression was closed');
@@ -299,7 +310,10 @@ export class Expr extends shapings(methods(make), shaped) {
     this.#session.check();
     if (options === undefined && typeof into === 'object' && into !== null && !ArrayBuffer.isView(into)) [into, options] = [undefined, into];
     const signal = signalOf('read', options), array = guard('read', () => destination(node, into));
-    return this.#session.read(node, array, signal);
+    const {memory} = node, writes = memory?.store.writes;
+    await this.#session.read(node, array, signal);
+    if (memory && !node.sparse && memory.store.writes === writes && !memory.closed) remember(memory, array, false);
+    return array;
   }
 
   /** @param {unknown} [options] @returns {Promise<number>} */
@@ -321,6 +335,12 @@ export class Expr extends shapings(methods(make), shaped) {
     return new Expr(this.#session, nodes.slice(where, node, ...bounds)).value();
   }
 
+  /** @param {unknown} canvas @param {unknown} [options] */
+  async toCanvas(canvas, options) {
+    const {rows, cols} = this.#use('toCanvas');
+    return drawn(this.#session, this, [rows, cols], false, canvas, options);
+  }
+
   /** @param {unknown} [options] */
   async explain(options) {
     const node = this.#use('explain');
@@ -335,7 +355,11 @@ export class Expr extends shapings(methods(make), shaped) {
     this.close();
   }
 
-  get [Symbol.toStringTag]() { return 'SubletExpr'; }
+  toString() {
+    return printArray(() => ({kind: /** @type {any} */ (this)[Symbol.toStringTag].slice('Sublet'.length), session: this.#session, node: this.#now, shape: this.shape, closed: this.#closed}));
+  }
+
+  [INSPECT]() { return this.toString(); }
 }
 
 /** How an expression is computed. */
@@ -367,6 +391,8 @@ export function own(x, where) {
 
 /** A part of a matrix or another arrangement of it, in the same memory. */
 export class View extends Expr {
+  static { tag(this, 'View'); }
+
   /** @param {unknown} x */
   assign(x) {
     const {session, node: target} = own(this, 'assign');

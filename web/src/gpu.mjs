@@ -8,13 +8,16 @@ import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayC
 import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
-import {moduleOf} from './loader.mjs';
+import {INSPECT, printLine, tag} from './inspect.mjs';
+import {remember, rememberFill} from './known.mjs';
 import {checkRows, flattened, given, isNested} from './lists.mjs';
+import {moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
+import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
@@ -114,6 +117,15 @@ const make = {
   },
 };
 
+/** What a device is. */
+class Info {
+  toString() {
+    const {driver, name, vendor, kind, threads} = /** @type {any} */ (this);
+    const what = [name, vendor, kind].filter((text, i, all) => text && text !== driver && all.indexOf(text) === i).join(', ');
+    return printLine(driver === 'browser' ? 'webgpu' : `${driver}`, () => `(${what}${threads > 1 ? `, ${threads} threads` : ''})`);
+  }
+}
+
 /** A device and everything made with it. */
 export class Gpu extends functions(make) {
   #session;
@@ -132,6 +144,7 @@ export class Gpu extends functions(make) {
   #retired = new Set();
 
   static {
+    tag(this, 'Gpu');
     sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
   }
 
@@ -143,7 +156,8 @@ export class Gpu extends functions(make) {
     this.#wasm = wasm;
     Object.freeze(info.limits);
     Object.freeze(info.features);
-    this.#info = Object.freeze(info);
+    this.#info = Object.freeze(Object.setPrototypeOf(info, Info.prototype));
+    session.place = info.driver === 'browser' ? 'webgpu' : info.driver;
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
     this.#use(device);
   }
@@ -152,7 +166,7 @@ export class Gpu extends functions(make) {
   #use(device) {
     if (!device || device === this.#device) return;
     if (this.#crunch) this.#retire(this.#crunch);
-    this.#device = device;
+    this.#device = this.#session.device = device;
     this.#lost = lossOf(device);
   }
 
@@ -195,6 +209,8 @@ export class Gpu extends functions(make) {
       this.#session.newMatrix(leaf, memory);
       if (fill) this.#session.assign(leaf, fill);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
+      if (data) remember(memory, data.bytes, memory.byColumns);
+      else rememberFill(memory, value);
     });
   }
 
@@ -268,6 +284,11 @@ export class Gpu extends functions(make) {
     const own = pairs ? [...shape.slice(0, -1), shape[shape.length - 1] / 2] : shape, said = sizes === undefined ? own : shapeOf(where, [sizes]);
     if (text(own) !== text(said)) throw failure('ErrShape', where, `arrays of shape ${text(own)} as ${text(said)}`);
     return newTensor(where, values, [own], o, (rows, cols, o) => this.#filled(where, rows, cols, values, o));
+  }
+
+  /** @param {unknown} source @param {unknown} [options] */
+  async fromImage(source, options) {
+    return fromImage(this.#session, source, options);
   }
 
   get nn() { return this.#nn; }
@@ -419,4 +440,8 @@ export class Gpu extends functions(make) {
   [Symbol.dispose]() {
     this.close();
   }
+
+  toString() { return printLine('Gpu', () => `${this.#info}${this.#session.over ? ', closed' : ''}`); }
+
+  [INSPECT]() { return this.toString(); }
 }

@@ -5,6 +5,8 @@ import {dataOf} from './data.mjs';
 import {dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {View, memoryOf, own, useMatrix} from './expr.mjs';
+import {tag} from './inspect.mjs';
+import {remember} from './known.mjs';
 import {checkRows, given} from './lists.mjs';
 import {Command} from './protocol.mjs';
 import {read, signalOf} from './source.mjs';
@@ -15,6 +17,8 @@ import {read, signalOf} from './source.mjs';
 
 /** A matrix in memory. */
 export class Matrix extends View {
+  static { tag(this, 'Matrix'); }
+
   /** @type {MatrixMemory | null} */
   #memory = null;
 
@@ -65,6 +69,7 @@ export class Matrix extends View {
     if (list.shape) checkRows('set', list.shape, memory.rows, memory.cols, memory.type);
     const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, list.values, dtype));
     if (bytes.length > 0) session.setData(memory, bytes, copy);
+    remember(memory, bytes, memory.byColumns);
     return this;
   }
 

@@ -16,6 +16,8 @@ export class Store {
   shares = 1;
   /** Whether a callback of access() has the memory just now. */
   locked = false;
+  /** How often the device was told to write to it: see known.mjs. */
+  writes = 0;
 
   /** @param {(() => void) | null} release to be called once, when the memory is not used any more */
   constructor(release = null) {
@@ -87,6 +89,10 @@ export class Memory extends Held {
   view = false;
   /** The host's side of a mapped matrix. @type {any} */
   host = null;
+  /** The page's memory that it lies in, from the first element on: see known.mjs. @type {ArrayBufferView | null} */
+  bits = null;
+  /** Elements that the page gave or read, and how often the memory had been written to then. @type {{writes: number, at: (i: number, j: number) => import('./known.mjs').Element | undefined} | null} */
+  seen = null;
   /** The leaf that the matrix had before. @type {Node | null} */
   previous = null;
   /** Whether Go has refused to make the matrix this one. */
@@ -144,8 +150,8 @@ export class Memory extends Held {
   sized(rows, cols) {
     const {session, type, byColumns, mode, store} = this;
     const m = new Memory(session, type, rows, cols, byColumns, byColumns ? rows : cols, mode, store);
-    const {offset, view, hosted, external, room} = this;
-    Object.assign(m, {offset, view, hosted, external, room});
+    const {offset, view, hosted, external, room, bits} = this;
+    Object.assign(m, {offset, view, hosted, external, room, bits});
     if (this.host) m.host = new type.Array(this.host.buffer, 0, numbersIn(type, m.span));
     return m;
   }
@@ -153,8 +159,8 @@ export class Memory extends Held {
   /** The same memory and size. */
   twin() {
     const m = this.sized(this.rows, this.cols);
-    const {stride, padded, host} = this;
-    return Object.assign(m, {stride, padded, host});
+    const {stride, padded, host, seen} = this;
+    return Object.assign(m, {stride, padded, host, seen});
   }
 
   /** Memory of our own. @param {number} rows @param {number} cols */
@@ -215,6 +221,7 @@ export class Memory extends Held {
   }
 
   close() {
+    this.bits = this.seen = null; // expressions may keep this
     if (this.refused) /** @type {Memory} */ (this.previous?.memory).close();
     else super.close();
   }

@@ -3,6 +3,7 @@
 import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
 import {shapeError} from './errors.mjs';
+import {current, exposed, lies, wrote} from './known.mjs';
 import {suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
@@ -20,6 +21,10 @@ export class Session extends Connection {
   #funcs = new Numbers();
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
+  /** The device beneath, of WebGPU. @type {GPUDevice | null} */
+  device = null;
+  /** What computes, for texts. */
+  place = '';
 
   // Functions that the page forgets to close.
   #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
@@ -55,12 +60,14 @@ export class Session extends Connection {
     this.check();
     const object = this.objects.put(bytes, !copy);
     this.send(Command.Data, [memory.use('set'), object, bytes.length]);
+    wrote(memory.store);
     if (!copy) this.post();
   }
 
   /** Makes a matrix from memory. @param {Node} leaf @param {Origin} origin */
   from(leaf, origin) {
     this.#lend(Command.From, [this.open(leaf, origin.memory)], origin);
+    if (!origin.copied && origin.memory.hosted) lies(origin.memory, /** @type {Uint8Array} */ (origin.object));
   }
 
   /** Sends a command that ends with an origin. @param {number} command @param {number[]} words @param {Origin} origin */
@@ -117,6 +124,7 @@ export class Session extends Connection {
     if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', `a result of ${target.rows}x${target.cols} is needed`, target, node);
     const program = new Program(this.message, 'assign');
     this.#into(Command.Assign, program, target, [], node);
+    for (let to = /** @type {Node | null} */ (target); to; to = to.a) if (to.memory) wrote(to.memory.store);
     this.#evaluated(program);
   }
 
@@ -162,12 +170,21 @@ export class Session extends Connection {
    * @param {number} command @param {string} where @param {Held} held @param {AbortSignal} [signal] @returns {Promise<any>}
    */
   about(command, where, held, signal) {
-    return this.ask(command, [held.use(where)], {where, signal});
+    const answer = this.ask(command, [held.use(where)], {where, signal}), {store} = held;
+    if (command === Command.Buffer) exposed(store);
+    if (command !== Command.Sync) return answer;
+    const {writes} = store;
+    return answer.then((value) => {
+      if (store.writes === writes) current(store);
+      return value;
+    });
   }
 
   /** @param {Memory} memory */
   touch(memory) {
     this.send(Command.Touch, [memory.use('touch')]);
+    memory.store.writes++;
+    current(memory.store);
   }
 
   /** @param {AbortSignal} [signal] @returns {Promise<void>} */
@@ -180,6 +197,7 @@ export class Session extends Connection {
     this.unwatch(held);
     const {store, handle} = held;
     const last = --store.shares === 0;
+    if (last) current(store);
     if (this.over) return;
     this.handles.give(handle);
     let ticket = 0;
@@ -219,6 +237,7 @@ export class Session extends Connection {
   setValue(leaf, before, node) {
     const program = new Program(this.message, 'setValue');
     this.#change(Command.SetValue, leaf, before, [], () => program.encode(node));
+    this.#overwritten(leaf, before);
     this.#evaluated(program);
   }
 
@@ -227,20 +246,31 @@ export class Session extends Connection {
     this.check();
     const number = this.objects.put(object, copied);
     this.#change(Command.SetFrom, leaf, before, words.map((word, i) => i === OBJECT ? number : word));
+    const next = /** @type {Memory} */ (leaf.memory);
+    if (copied) this.#overwritten(leaf, before);
+    else if (next.hosted) lies(next, /** @type {Uint8Array} */ (object));
     this.#lent(copied);
   }
 
   /** @param {number} command Resize or SetShape @param {Node} leaf @param {Node} before */
   size(command, leaf, before) {
     this.#change(command, leaf, before, [leaf.rows, leaf.cols]);
+    if (command === Command.Resize) this.#overwritten(leaf, before);
     this.schedule();
+  }
+
+  /** Notes that a matrix gets other elements. @param {Node} leaf @param {Node} before */
+  #overwritten(leaf, before) {
+    for (const {memory} of [leaf, before]) wrote(/** @type {Memory} */ (memory).store);
   }
 
   /** What a matrix was before is gone. @param {Held} old @param {boolean} dropped whether its memory is as well */
   retire(old, dropped) {
     this.unwatch(old);
     this.handles.give(old.handle);
-    if (dropped && --old.store.shares === 0) this.released(old.store);
+    if (!dropped || --old.store.shares > 0) return;
+    current(old.store);
+    this.released(old.store);
   }
 
   /** What a matrix was to become is not. @param {Memory} next */
@@ -273,6 +303,7 @@ export class Session extends Connection {
       memory.open(handles[i]);
       this.watch(leaf, memory);
     });
+    for (const target of targets) if (target) wrote(target.store);
     this.#evaluated(program, {hosted: targets.some((target) => target?.hosted)});
   }
 

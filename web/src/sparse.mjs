@@ -4,6 +4,7 @@ import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, needs, shapeError, show} from './errors.mjs';
 import {Expr, inside, useSparse} from './expr.mjs';
+import {printLine, tag} from './inspect.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {instead} from './nearest.mjs';
@@ -238,6 +239,8 @@ const keyOf = (matrix) => /** @type {{node: Node}} */ (inside(matrix, 'sparse'))
 
 /** A matrix of which only some elements are stored. It is an expression, too. */
 export class Sparse extends Expr {
+  static { tag(this, 'Sparse'); }
+
   #held;
   #type;
   #structure;
@@ -365,5 +368,7 @@ export class Sparse extends Expr {
     this.#held.close();
   }
 
-  get [Symbol.toStringTag]() { return 'SubletSparse'; }
+  toString() {
+    return printLine('Sparse', () => `${this.rows}x${this.cols} ${this.dtype} ${this.format}, ${this.closed ? 'closed' : `${this.nnz} stored on ${this.#held.session.place}${this.external ? ', external' : ''}`}`);
+  }
 }

@@ -2,8 +2,9 @@
 
 import {dtypeOf} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
-import {Expr, inside, useTensor} from './expr.mjs';
+import {Expr, drawn, inside, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
+import {INSPECT, printArray, tag} from './inspect.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
@@ -144,6 +145,7 @@ export class Tensor extends methods(make) {
   #closed = false;
 
   static {
+    tag(this, 'Tensor');
     insideTensor = (x, where) => {
       if (typeof x !== 'object' || x === null || !(#node in x)) return undefined;
       if (x.#closed) throw failure('ErrClosed', where, 'the tensor was closed');
@@ -250,6 +252,13 @@ export class Tensor extends methods(make) {
     return made(part.session, parts.slice(where, part, at)).value();
   }
 
+  /** @param {unknown} canvas @param {unknown} [options] */
+  async toCanvas(canvas, options) {
+    const {session, shape} = own(this, 'toCanvas'), height = shape[0] ?? 1;
+    const x = shape.length < 2 ? this.expr() : this.expr().reshape(height, parts.sizeOf(shape.slice(1)));
+    return drawn(session, x, shape, true, canvas, options);
+  }
+
   close() {
     this.#closed = true;
     this.#owned?.close();
@@ -259,11 +268,15 @@ export class Tensor extends methods(make) {
     this.close();
   }
 
-  get [Symbol.toStringTag]() { return 'SubletTensor'; }
+  toString() {
+    return printArray(() => ({kind: 'Tensor', session: this.#session, node: this.#node, shape: this.#shape, closed: this.#closed}));
+  }
+
+  [INSPECT]() { return this.toString(); }
 }
 
 /** A tensor that closes a matrix of its own. @param {Matrix} matrix @param {readonly number[]} shape */
-function owner(matrix, shape) {
+export function owner(matrix, shape) {
   const {session, node} = /** @type {{session: Session, node: Node}} */ (inside(matrix, 'tensor'));
   return new Tensor(session, node, shape, matrix);
 }
