@@ -42,5 +42,6 @@ export * from "./types/matrix.js";
 export * from "./types/nn.js";
 export * from "./types/operations.js";
 export * from "./types/params.js";
+export * from "./types/scope.js";
 export * from "./types/sparse.js";
 export * from "./types/tensor.js";

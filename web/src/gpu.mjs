@@ -15,6 +15,7 @@ import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
+import {scoped} from './scope.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
 
@@ -353,7 +354,9 @@ export class Gpu extends functions(make) {
   async #startCruncher(device) {
     const loading = this.#loading ??= moduleOf(this.#wasm, CRUNCHER_PROGRAM, this.#info.threads); // a response can be read once only
     loading.module.catch(() => { this.#loading = null; });
-    return Crunch.open(loading, device, this.#info.driver);
+    const crunch = await Crunch.open(loading, device, this.#info.driver);
+    crunch.leaks = this.#session.leaks;
+    return crunch;
   }
 
   /** @param {unknown} fn @param {...unknown} args */
@@ -384,6 +387,17 @@ export class Gpu extends functions(make) {
   stats() {
     const counters = this.#session.stats();
     return Object.fromEntries(COUNTERS.map((name, i) => [name, counters[i]]));
+  }
+
+  /** @param {any} fn */
+  scope(fn) {
+    return scoped(this.#session, fn);
+  }
+
+  leaks() {
+    const {leaks} = this.#session;
+    if (!leaks) throw failure('ErrUnsupported', 'leaks', 'only init({debug: "leaks"}) keeps account of what is open');
+    return leaks.list();
   }
 
   close() {

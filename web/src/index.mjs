@@ -7,6 +7,7 @@ import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
+import {Leaks} from './leaks.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
@@ -22,6 +23,8 @@ export {
 };
 
 const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm']);
+/** The level of debugging that is not Go's. */
+const LEAKS = 'leaks';
 const DEVICES = Object.freeze(['auto', 'webgpu', 'simd']);
 
 /** @param {unknown} options */
@@ -33,14 +36,15 @@ async function start(options) {
   if (![undefined, 'high-performance', 'low-power'].includes(power)) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
   }
-  if (!['', 'calls', 'kernels', 'wgsl'].includes(debug)) {
-    throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels" or "wgsl"`);
+  if (!['', 'calls', 'kernels', 'wgsl', LEAKS].includes(debug)) {
+    throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels", "wgsl" or "leaks"`);
   }
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     throw failure('ErrInvalid', 'init', `threads ${show(threads)}; there may be 1 to ${MOST_THREADS}`);
   }
   const sources = {wasm: await programs.wasm, simdWasm: await programs.simdWasm}, cruncher = await programs.cruncherWasm;
-  const opened = await Session.open(sources, device, {power, debug, threads});
+  const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads});
+  if (debug === LEAKS) opened.connection.leaks = new Leaks();
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

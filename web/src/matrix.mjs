@@ -32,6 +32,7 @@ export class Matrix extends View {
   /** @param {Session} session @param {Node} leaf */
   constructor(session, leaf) {
     super(session, leaf, true);
+    session.scope?.add(this);
   }
 
   get mode() { return memoryOf(this).mode; }

@@ -65,6 +65,7 @@ export class Param {
     checkDims(where, rows, cols);
     const memory = new Memory(session, type, rows, cols, false, cols, 'owned', store);
     memory.view = true;
+    memory.bytes = 0;
     const leaf = memory.leaf();
     session.share(Command.ArrayMatrix, leaf, memory, where, this.#held, [memory.form, rows, cols]);
     return new Matrix(session, leaf);
@@ -159,7 +160,8 @@ export async function loadParams(session, source, options) {
   const where = 'loadParams', o = read(where, options, ['strict', 'lastWins', 'memoryLimit', 'signal', 'onProgress']);
   const {flow, headers} = await readFile(session, where, source, o, 0);
   const params = headers.map((header) => {
-    const held = new Held(session, new Store()), param = new Param(held, header);
+    const held = new Held(session, new Store(), 'the parameter'), param = new Param(held, header);
+    held.bytes = header.nbytes;
     session.open(param, held);
     return /** @type {const} */ ([header.name, param]);
   });

@@ -22,7 +22,10 @@ export class Session extends Connection {
   limit = MAX_BYTES;
 
   // Functions that the page forgets to close.
-  #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
+  #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => {
+    this.leaks?.collected(handle);
+    this.#forget(handle);
+  });
 
   /**
    * Starts the program for a device.
@@ -338,6 +341,7 @@ export class Session extends Connection {
     func.handle = this.#funcs.take();
     this.send(Command.Func, [func.handle, this.objects.put(text)]);
     this.#funcFinalizer.register(func, func.handle, func);
+    this.leaks?.opened(func.handle, func);
   }
 
   /** @param {import('./func.mjs').FuncRef} func */
@@ -348,6 +352,7 @@ export class Session extends Connection {
 
   /** @param {number} handle of a function */
   #forget(handle) {
+    this.leaks?.closed(handle);
     if (this.over) return;
     this.#funcs.give(handle);
     this.send(Command.Forget, [handle]);

@@ -118,6 +118,7 @@ export function place(session, where, type, rows, cols, options, mode) {
   memory.offset = offset;
   memory.padded = padded;
   if (padded) memory.room = (columns ? cols : rows) * stride;
+  if (mode === 'owned') memory.bytes = memory.room * type.size;
   if (offset + memory.room > MAX_ELEMENTS) throw failure('ErrLimit', where, `${offset + memory.room} elements between the first and the last`);
   const bytes = (mode === 'owned' ? offset + memory.room : memory.room) * type.size;
   if (bytes > session.limit) throw failure('ErrLimit', where, `${bytes} bytes, the largest buffer has ${session.limit}`);

@@ -261,6 +261,8 @@ export class Sparse extends Expr {
     this.#majors = majors;
     this.#wrapped = wrapped;
     this.#view = view;
+    held.bytes = view || wrapped ? 0 : this.nnz * type.size + 4 * (structure.count + structure.offsets.length);
+    held.session.scope?.add(this);
   }
 
   get format() { return FORMATS[this.#structure.format]; }
@@ -324,6 +326,7 @@ export class Sparse extends Expr {
     const blocks = s.format === BLOCKS, rows = blocks ? s.minors : 1, cols = blocks ? s.count : this.nnz;
     const memory = new Memory(session, this.#type, rows, cols, blocks, blocks ? rows : cols, this.external ? 'external' : 'owned', held.store);
     memory.view = true;
+    memory.bytes = 0;
     memory.hosted = this.external;
     memory.offset = blocks ? 0 : s.offset(this.#first);
     const leaf = memory.leaf();

@@ -6,6 +6,7 @@ import {Expr, inside, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
+import {owns} from './owned.mjs';
 import {Reduction} from './protocol.mjs';
 import {flag, read} from './source.mjs';
 import * as parts from './tensor-node.mjs';
@@ -255,7 +256,7 @@ export class Tensor extends methods(make) {
 /** A tensor that closes a matrix of its own. @param {Matrix} matrix @param {readonly number[]} shape */
 function owner(matrix, shape) {
   const {session, node} = /** @type {{session: Session, node: Node}} */ (inside(matrix, 'tensor'));
-  return new Tensor(session, node, shape, matrix);
+  return owns(new Tensor(session, node, shape, matrix), [matrix]);
 }
 
 /** A function of the user's, applied to tensors. @param {string} where @param {unknown} fn @param {unknown[]} args */

@@ -7,6 +7,7 @@ import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitO
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
+import type { Leak, Scope } from "./scope.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
 
@@ -37,9 +38,10 @@ export interface InitOptions {
   /**
    * Logs what the device does by `console.debug`, losses and refusals by `console.warn`: "calls" are buffers, transfers and batches,
    * "kernels" also each kernel compiled and each launch, "wgsl" also their source. `globalThis.SUBLET_DEBUG` has the same effect where
-   * this is absent. Nothing by default, at no cost.
+   * this is absent. "leaks" keeps the stack where each matrix was made, see {@link Gpu.leaks}, and warns of those that are open at
+   * {@link Gpu.close}, or that were forgotten and collected. Nothing by default, at no cost.
    */
-  readonly debug?: "calls" | "kernels" | "wgsl" | "";
+  readonly debug?: "calls" | "kernels" | "wgsl" | "leaks" | "";
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
   readonly cruncherWasm?: Program;
 }
@@ -233,6 +235,42 @@ export class Gpu {
    */
   reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
   stats(): Stats;
+  /**
+   * Calls a function and closes everything that it made with this device, except what it returns: a matrix, a tensor, or an array, a
+   * Map or an object of these. What it throws goes on, with everything closed.
+   *
+   * ```js
+   * const mean = gpu.scope(() => {
+   *   const a = gpu.matrix(2, 2, [1, 2, 3, 4]), b = a.matmul(a).eval();   // closed
+   *   return b.mean({axis: 0}).eval();                                    // stays: 1x2
+   * });
+   * ```
+   *
+   * An asynchronous function has the same for what it makes before its first `await`. What is made after that belongs to nobody, as
+   * other functions run in between, until the scope is told: by {@link Scope.use}, or {@link Scope.run} around several calls. It ends
+   * when the promise is settled. So scopes may overlap in time in any order, and none closes what another function made.
+   *
+   * ```js
+   * const [top] = await gpu.scope(async (scope) => {
+   *   const a = gpu.matrix(1, 3, [3, 1, 2]);                // closed
+   *   const [most] = await a.max().read();
+   *   const scaled = scope.use(a.div(most).eval());         // closed, too
+   *   return scaled.read();
+   * });
+   * ```
+   *
+   * What a scope returns belongs to the scope around it if its function is running, and to nobody otherwise. An expression that is
+   * returned must not read what was made in the scope: `ErrClosed`; return its `eval()`.
+   */
+  scope<T>(fn: (scope: Scope) => T): T;
+  /**
+   * What is open just now, in the order in which it was made, for a device of `init({debug: "leaks"})`; `ErrUnsupported` for others.
+   *
+   * ```js
+   * for (const {kind, shape, bytes, stack} of gpu.leaks()) console.log(kind, shape, bytes, stack);
+   * ```
+   */
+  leaks(): Leak[];
   /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
   close(): void;
   [Symbol.dispose](): void;
