@@ -148,6 +148,42 @@ export const tests = {
     });
   }),
 
+  // Whatever waits can be given up, before and while it waits.
+  aborts: onBoth(async (gpu) => {
+    const device = gpu.device ? 'webgpu' : 'simd', reason = new Error('mine'), gone = AbortSignal.abort(reason);
+    const m = gpu.matrix(1, 2, [1, 2]), mapped = gpu.map(1, 2), s = gpu.sparse(1, 1, {format: 'csc', values: [1], indices: [0], offsets: [0, 1]}), t = gpu.tensor([1], [1]);
+    const memory = gpu.wrap(new Float32Array(2), 1, 2), file = await gpu.saveParams([['m', m]]), param = (await gpu.loadParams(file)).get('m');
+    const cr = await gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }', {devices: 'own'}), a = cr.array('a', new Uint32Array(64));
+    const calls = {
+      init: (o) => init({device, ...o}), read: (o) => m.read(o), readInto: (o) => m.read(new Float32Array(2), o), value: (o) => m.sum().value(o), explain: (o) => m.explain(o),
+      sync: (o) => gpu.sync(o), reopen: (o) => gpu.reopen(o), matrixSync: (o) => memory.sync(o), access: (o) => mapped.access(true, () => {}, o), sparseFrom: (o) => gpu.sparseFrom(m, o),
+      sparse: (o) => s.sparse(o), parts: (o) => s.parts(o), sparseSync: (o) => s.sync(o), mulBlockColumn: (o) => s.mulBlockColumn(s, o),
+      tensor: (o) => t.read(o), tensorValue: (o) => t.value(o), load: (o) => gpu.loadParams(file, o), scan: (o) => gpu.scanParams(file, o), save: (o) => gpu.saveParams([['m', m]], o),
+      param: (o) => param.read(o), cruncher: (o) => gpu.cruncher('fn f(i: u32) { a[i] = 1u; }', o), compute: (o) => cr.compute(1, 'f', {global: 64, ...o}, a),
+      batch: (o) => cr.batch((b) => b.compute(1, 'f', {global: 64}, a), o), fetch: (o) => cr.fetch(a, o), evict: (o) => cr.evict(a, o),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      await fails('ErrAborted', `${name}, aborted before`, () => call({signal: gone}).catch((error) => { check(error.cause === reason, `${name}: ${error.cause}`); throw error; }));
+      for (const signal of [{}, 5, null, {aborted: false}]) await fails('ErrInvalid', `${name}, a signal that is none`, () => call({signal}));
+      const result = await call({signal: new AbortController().signal});
+      if (name !== 'value' && name !== 'tensorValue') result?.close?.();
+    }
+    const never = new Promise(() => {}), late = {
+      init: (o) => init({device, simdWasm: never, ...o}), loadParams: (o) => gpu.loadParams(never, o), scanParams: (o) => gpu.scanParams(never, o),
+      batch: (o) => cr.batch((b) => b.compute(1, 'f', {global: 64, repeat: 2 ** 53 - 1}, a), o),
+    };
+    for (const [name, call] of Object.entries(late)) {
+      const abort = new AbortController(), called = call({signal: abort.signal});
+      setTimeout(() => abort.abort(reason), 5);
+      await fails('ErrAborted', `${name}, aborted while it waits`, () => called);
+    }
+    const soon = new AbortController(), starting = init({device, signal: soon.signal});
+    soon.abort(reason);
+    await fails('ErrAborted', 'a device that is not wanted any more', () => starting); // which is closed, or the page keeps its program
+    cr.close();
+    same(await m.add(1).read(), [2, 3], 'afterwards');
+  }),
+
   async using() {
     const closed = [];
     {

@@ -139,7 +139,6 @@ export class Connection {
   /** Ends the program after what is queued. Who still waits then is told. */
   close() {
     if (this.#refused) return;
-    this.leaks?.report();
     this.message.command(Command.End, []);
     this.post();
     this.#refused ??= failure('ErrClosed', 'gpu', 'it was closed');

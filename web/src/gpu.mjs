@@ -14,7 +14,7 @@ import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
-import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
+import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
 import {scoped} from './scope.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
@@ -378,10 +378,11 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} [options] */
   async reopen(options) {
-    const where = 'reopen', {device} = read(where, options, ['device']);
+    const where = 'reopen', {device, signal} = read(where, options, ['device', 'signal']);
     if (device !== undefined && tagOf(device) !== 'GPUDevice') throw failure('ErrInvalid', where, `device ${show(device)} is no GPUDevice`);
+    const watched = checkSignal(where, signal);
     this.#session.check();
-    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0]));
+    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0], {where, signal: watched}));
   }
 
   stats() {
@@ -401,6 +402,7 @@ export class Gpu extends functions(make) {
   }
 
   close() {
+    this.#session.leaks?.report();
     this.#session.close();
     if (this.#crunch) this.#retired.add(this.#crunch);
     for (const opened of this.#retired) {

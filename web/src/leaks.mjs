@@ -77,5 +77,6 @@ export class Leaks {
       const [first] = list, more = list.length > 1 ? ` and ${list.length - 1} more` : '';
       console.warn(`sublet: open when the device was closed: ${sizeText(first)}${more}, made\n${first.stack}`);
     }
+    this.#open.clear();
   }
 }

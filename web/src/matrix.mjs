@@ -204,14 +204,14 @@ export class Matrix extends View {
     return this;
   }
 
-  /** @param {boolean} write @param {(data: any) => unknown} fn */
-  async access(write, fn) {
-    const where = 'access';
+  /** @param {boolean} write @param {(data: any) => unknown} fn @param {unknown} [options] */
+  async access(write, fn, options) {
+    const where = 'access', signal = signalOf(where, options);
     const {session, node} = own(this, where);
     const memory = /** @type {Memory} */ (node.memory);
     if (typeof fn !== 'function') throw failure('ErrInvalid', where, `${show(fn)} is no function`);
     if (memory.mode !== 'mapped') throw failure('ErrUnsupported', where, 'the matrix is not mapped: see read() and set()');
-    const current = session.about(Command.Sync, where, memory);
+    const current = session.about(Command.Sync, where, memory, signal);
     memory.store.locked = true;
     try {
       await current;

@@ -10,7 +10,7 @@ import {Held, Memory, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
-import {flag, read, signalOf} from './source.mjs';
+import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -140,7 +140,8 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const from = await sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  const opened = sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  const from = await abortable(where, checkSignal(where, signal), opened, ({stop}) => stop());
   let flow;
   try {
     flow = new Flow(session, where, Command.Load, [all, ...long(limit), ...long(from.size)], signal);

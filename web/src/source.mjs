@@ -87,6 +87,22 @@ export function onAbort(signal, abort) {
   return () => removeEventListener.call(signal, 'abort', abort);
 }
 
+/**
+ * Waits for a promise, at the latest until a signal says that nobody wants it any more. What comes of it then is given to `late`.
+ * @template T @param {string} where @param {AbortSignal | undefined} signal @param {Promise<T>} promise @param {(value: T) => void} late @returns {Promise<T>}
+ */
+export function abortable(where, signal, promise, late) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const deaf = onAbort(signal, () => {
+      deaf();
+      reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
+      promise.then(late, () => {});
+    });
+    promise.then(resolve, reject).finally(deaf);
+  });
+}
+
 /** The elements of a vector, to which padded rows are filled up. */
 const VECTOR = 4;
 const padding = (/** @type {number} */ n) => Math.ceil(n / VECTOR) * VECTOR;

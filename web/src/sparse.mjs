@@ -159,10 +159,10 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
 
 /** The elements of an expression that are not 0, as a sparse matrix. @param {string} where @param {Session} session @param {import('./expr.mjs').Expr} x @param {unknown} options */
 export async function compress(where, session, x, options) {
-  const format = formatOf(where, read(where, options ?? {}, ['format']).format ?? 'csc');
+  const o = read(where, options ?? {}, ['format', 'signal']), format = formatOf(where, o.format ?? 'csc'), signal = checkSignal(where, o.signal);
   const {rows, cols} = x;
   if (dtypeOf(where, x.dtype, FLOAT32).size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${x.dtype}`);
-  const elements = await (format === CSR ? x : x.T).read();
+  const elements = await (format === CSR ? x : x.T).read(undefined, {signal});
   return allocate(where, () => {
     const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
     const pack = format === BLOCKS ? packBlocks : packEntries;

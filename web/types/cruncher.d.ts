@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Gpu, Info } from "./gpu.js";
+import type { WaitOptions } from "./matrix.js";
 
 /** A device of a {@link Cruncher}: one of yours, that of the {@link Gpu}, or one that lives and ends with the cruncher. */
 export type CruncherDevice = GPUDevice | "own" | "high-performance" | "low-power";
@@ -164,13 +165,14 @@ export class Cruncher {
    * they wrote. Until then the arrays must not be used, and other calls are `ErrBatch`. Shares stay what they are at the first
    * call of an id.
    *
-   * Rejects with what the function throws, or with the first error of its calls; what was queued comes back all the same.
+   * Rejects with what the function throws, or with the first error of its calls; what was queued comes back all the same. A signal gives
+   * up the calls that have none of their own.
    */
-  batch(queue: (batch: CruncherBatch) => unknown): Promise<void>;
+  batch(queue: (batch: CruncherBatch) => unknown, options?: WaitOptions): Promise<void>;
   /** Brings what only the devices have to the memory of arrays. If that is not possible none of them is changed. */
-  fetch(...arrays: CruncherArray[]): Promise<void>;
+  fetch(...arrays: CruncherArray[] | [...CruncherArray[], WaitOptions]): Promise<void>;
   /** Gives the device memory of arrays back, or of all if none is named. What only the devices have is lost. */
-  evict(...arrays: CruncherArray[]): Promise<void>;
+  evict(...arrays: CruncherArray[] | [...CruncherArray[], WaitOptions]): Promise<void>;
 
   /** What the last call did that computed something and did not fail. */
   readonly last: CruncherReport;

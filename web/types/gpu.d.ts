@@ -44,6 +44,8 @@ export interface InitOptions {
   readonly debug?: "calls" | "kernels" | "wgsl" | "leaks" | "";
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
   readonly cruncherWasm?: Program;
+  /** Gives up: `ErrAborted`, whose `cause` is the signal's reason. What is being compiled then is there for the next call. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -169,7 +171,7 @@ export class Gpu {
    * The elements that are not 0, by their bits: -0 and NaN are kept. Block columns are those with such an element. It reads
    * the whole matrix and goes through it on the CPU. "csc" by default.
    */
-  sparseFrom(x: Expr, options?: { readonly format?: SparseFormat }): Promise<Sparse>;
+  sparseFrom(x: Expr, options?: { readonly format?: SparseFormat } & WaitOptions): Promise<Sparse>;
 
   /**
    * Loads a parameter dictionary of TVM or CVM Runtime (.params). Each array is in memory of the device as soon as its data have
@@ -233,7 +235,7 @@ export class Gpu {
    * Rejects with `ErrInvalid` where a successor is missing, and with `ErrLimit` or `ErrNoAdapter` where there is no device that
    * is as good. The device is lost then as before.
    */
-  reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
+  reopen(options?: { readonly device?: GPUDevice } & WaitOptions): Promise<void>;
   stats(): Stats;
   /**
    * Calls a function and closes everything that it made with this device, except what it returns: a matrix, a tensor, or an array, a

@@ -203,7 +203,7 @@ export class Matrix extends View {
   /** How many elements the memory has for the matrix; of memory that is not ours, those of the size that it was wrapped with. */
   readonly capacity: number;
   readonly closed: boolean;
-  /** Where the current elements are, after everything that was called before: nowhere yet means zeros. */
+  /** Where the current elements are, after everything that was called before: nowhere yet means zeros. To wait no longer than a signal allows, call {@link Matrix.sync} with it before. */
   readonly location: Promise<"none" | "host" | "device" | "both">;
   /**
    * The GPU buffer with the elements, after everything that was called before. It stays the matrix's: use it until the
@@ -227,7 +227,7 @@ export class Matrix extends View {
    * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done. The array
    * is not to be used afterwards.
    */
-  access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>): Promise<T>;
+  access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>, options?: WaitOptions): Promise<T>;
 
   /**
    * Copies a matrix or computes an expression, its size included. The result goes into the memory that the matrix has; if it
