@@ -94,6 +94,7 @@ func webHandler(t *testing.T) *http.ServeMux {
 	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
 	mux.Handle("/tests/", http.StripPrefix("/tests/", http.FileServer(http.Dir("testdata"))))
 	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))
+	mux.Handle("/npy/", http.StripPrefix("/npy/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "npy", "testdata")))))
 	return mux
 }
 
@@ -174,6 +175,13 @@ func TestWebObjects(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
 	runWeb(t, p, "objects")
+}
+
+// TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
+func TestWebFiles(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "files")
 }
 
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.

@@ -26,12 +26,12 @@ const bundle = (/** @type {string[]} */ ...entryPoints) => build({
   bundle: true,
   format: 'esm',
   target: 'es2022',
-  external: ['./glue.js', './wasm_exec.js'],
+  external: ['./glue.js', './wasm_exec.js', './formats.mjs'],
   banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
   outExtension: {'.js': '.mjs'},
   logLevel: 'warning',
 });
-await bundle('src/index.mjs', 'src/thread.mjs');
+await bundle('src/index.mjs', 'src/thread.mjs', 'src/formats.mjs');
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
   writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8')));
 }

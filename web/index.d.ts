@@ -37,6 +37,7 @@ import type { Gpu } from "./types/gpu.js";
 export * from "./types/cruncher.js";
 export * from "./types/elements.js";
 export * from "./types/errors.js";
+export * from "./types/files.js";
 export * from "./types/gpu.js";
 export * from "./types/matrix.js";
 export * from "./types/nn.js";

@@ -48,6 +48,14 @@ export function useTensor(make, inside) {
   insideTensor = inside;
 }
 
+/** Saves what there is in a file, in files.mjs. @type {(session: Session, entries: unknown, options: unknown) => Promise<Blob>} */
+export let saveFile;
+
+/** @param {typeof saveFile} save */
+export function useFiles(save) {
+  saveFile = save;
+}
+
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
 export function useMatrix(Class) {
   newMatrix = (session, leaf) => new Class(session, leaf);
@@ -307,6 +315,11 @@ export class Expr extends shapings(methods(make), shaped) {
   async explain(options) {
     const node = this.#use('explain');
     return new Plan(await this.#session.explain(node, signalOf('explain', options)));
+  }
+
+  /** @param {unknown} options */
+  async save(options) {
+    return saveFile(own(this, 'save').session, this, options);
   }
 
   close() {

@@ -6,6 +6,7 @@ import {dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
+import {loadFile, saveFile} from './files.mjs';
 import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
@@ -297,6 +298,16 @@ export class Gpu extends functions(make) {
   /** @param {unknown} entries @param {unknown} [options] @returns {Promise<any>} */
   async saveParams(entries, options) {
     return saveParams(this.#session, entries, options);
+  }
+
+  /** @param {unknown} source @param {unknown} [options] @returns {Promise<any>} */
+  async load(source, options) {
+    return loadFile(this, this.#session, source, options);
+  }
+
+  /** @param {unknown} entries @param {unknown} options */
+  async save(entries, options) {
+    return saveFile(this.#session, entries, options);
   }
 
   /** @param {unknown} wgsl */

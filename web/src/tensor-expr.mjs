@@ -2,7 +2,7 @@
 
 import {dtypeOf} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
-import {Expr, inside, useTensor} from './expr.mjs';
+import {Expr, inside, saveFile, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
@@ -239,6 +239,11 @@ export class Tensor extends methods(make) {
     const {session, node, shape} = own(this, 'value');
     if (node.rows * node.cols !== 1) throw failure('ErrShape', 'value', `${parts.text(shape)} is not one element`);
     return new Expr(session, node).value(options);
+  }
+
+  /** @param {unknown} options */
+  async save(options) {
+    return saveFile(own(this, 'save').session, this, options);
   }
 
   close() {

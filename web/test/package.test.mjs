@@ -22,8 +22,9 @@ test('the package holds what it promises and what it loads', () => {
   const text = readFileSync(`${root}/dist/index.mjs`, 'utf8');
   const programs = [...text.matchAll(/new URL\("\.\/([\w-]+\.wasm)", import\.meta\.url\)/g)].map(([, name]) => `dist/${name}`);
   assert.deepEqual(programs.sort(), ['dist/sublet-cruncher.wasm', 'dist/sublet-simd.wasm', 'dist/sublet.wasm']);
+  assert.match(text, /import\("\.\/formats\.mjs"\)/);
   assert.match(text, /new Worker\(new URL\("\.\/thread\.mjs", import\.meta\.url\)/); // what bundlers look for
-  for (const path of [...promised, ...wanted, ...programs, 'dist/glue.js', 'dist/wasm_exec.js', 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
+  for (const path of [...promised, ...wanted, ...programs, 'dist/glue.js', 'dist/wasm_exec.js', 'dist/thread.mjs', 'dist/formats.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
   for (const path of packed) assert.ok(wanted.includes(path) || /^(package\.json|README\.md|LICENSE)$/.test(path), `${path} is in the package`);
 });
 

@@ -3,7 +3,7 @@
 // Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
 
 import { SubletError, init } from 'sublet';
-import type { Cruncher, CruncherArray, Elements, Expr, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
+import type { Cruncher, CruncherArray, Elements, Expr, FileArrays, Leak, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ power: 'high-performance', device: 'auto', threads: 2 });
@@ -48,6 +48,15 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   void rate;
   using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
   const weights: Matrix | undefined = params.get('w')?.matrix();
+  using arrays = await gpu.load('w.safetensors', { format: 'safetensors', names: ['w'], memoryLimit: 1e9 });
+  const w2: Matrix | Tensor | undefined = arrays.get('w');
+  const any: Matrix | Tensor | Sparse | FileArrays = await gpu.load(new File([], 'x.npy'), { dtype: 'float32' });
+  const saved: Blob[] = [await gpu.save({ c, d }, { format: 'npz', compress: true }), await gpu.save(arrays, { format: 'safetensors' }), await c.save({ format: 'npy' })];
+  any.close();
+  const kept: Matrix = gpu.scope((scope) => scope.keep(c.eval()));
+  const [one, two]: [Matrix, number[]] = await gpu.scope(async (scope): Promise<[Matrix, number[]]> => [scope.use(await c.sparse()).toDense(), scope.run(() => [1])]);
+  const leaks: Leak[] = gpu.leaks();
+  void [w2, saved, kept, one, two, leaks];
   const headers: ParamInfo[] = await gpu.scanParams(new Blob([]));
   const file: Blob = await gpu.saveParams(params);
   await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });

@@ -3,6 +3,7 @@
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { DType, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
+import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
@@ -191,6 +192,39 @@ export class Gpu {
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
   saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
+
+  /**
+   * Loads a file of NumPy (.npy, .npz), of safetensors or of the Matrix Market (.mtx), from an address, a Response, a Blob, memory or a
+   * stream. An array of at most two dimensions is a {@link Matrix}, one dimension a row; one of more is a {@link Tensor}; coordinates are
+   * a {@link Sparse} of format "csr". A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
+   * order are converted.
+   *
+   * ```js
+   * const x = await gpu.load("digits.npy");                                       // rows x cols, as the file says
+   * using weights = await gpu.load(file, {format: "safetensors", names: ["w", "b"]});
+   * const y = x.matmul(weights.get("w")).add(weights.get("b"));
+   * ```
+   *
+   * What is wrong with a file is `ErrFormat`, `ErrTruncated`, `ErrDuplicate`, `ErrType` or `ErrTooLarge`, with
+   * {@link SubletError.offset}; nothing is left of the load then. A source that fails is `ErrStream`.
+   */
+  load(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions & { readonly format: "npz" | "safetensors" }): Promise<FileArrays>;
+  load(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions & { readonly format: "npy" }): Promise<Matrix | Tensor>;
+  load(source: string | URL | FileSource | PromiseLike<FileSource>, options: LoadFileOptions & { readonly format: "mtx" }): Promise<Matrix | Sparse>;
+  load(source: string | URL | FileSource | PromiseLike<FileSource>, options?: LoadFileOptions): Promise<Matrix | Tensor | Sparse | FileArrays>;
+  /**
+   * Saves arrays with their names in a file of "npz" or "safetensors", or one alone in one of "npy" or "mtx", where a sparse matrix is
+   * saved by its entries. What is called later does not change what is saved. Memory of yours is copied at once.
+   *
+   * ```js
+   * const blob = await gpu.save({w, b, mean: x.mean({axis: 0})}, {format: "safetensors"});
+   * const link = URL.createObjectURL(blob);
+   * ```
+   *
+   * An element type that the format does not have is `ErrType`, a name that occurs twice `ErrDuplicate`.
+   */
+  save(arrays: NamedArrays, options: SaveFileOptions & { readonly format: "npz" | "safetensors" }): Promise<Blob>;
+  save(array: Savable, options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
 
   /**
    * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may

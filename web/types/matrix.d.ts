@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType, Elements, Order, Values } from "./elements.js";
+import type { SaveFileOptions } from "./files.js";
 import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
@@ -131,6 +132,15 @@ export class Expr {
   value(options?: WaitOptions): Promise<number>;
   /** How it is computed: the kernels, in their order, as they are launched when nothing is compiled ahead. Nothing is computed or compiled. */
   explain(options?: WaitOptions): Promise<Plan>;
+
+  /**
+   * Computes and saves it alone in a file; see {@link Gpu.save}.
+   *
+   * ```js
+   * const blob = await a.matmul(b).save({format: "npy"});
+   * ```
+   */
+  save(options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
 
   /** An expression holds no memory; closing it only makes further use an error. */
   close(): void;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType, Elements } from "./elements.js";
+import type { SaveFileOptions } from "./files.js";
 import type { Expr, Fn, WaitOptions } from "./matrix.js";
 import type { ElementOperations } from "./operations.js";
 
@@ -93,6 +94,14 @@ export class Tensor {
   read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a tensor of one. */
   value(options?: WaitOptions): Promise<number>;
+  /**
+   * Computes and saves it alone in a file; see {@link Gpu.save}. One of more than two dimensions cannot be "mtx": `ErrShape`.
+   *
+   * ```js
+   * const blob = await images.save({format: "npy"});
+   * ```
+   */
+  save(options: SaveFileOptions & { readonly format: "npy" | "mtx" }): Promise<Blob>;
   /** Drops the memory of a tensor that has some of its own; any further use of the tensor is an error. */
   close(): void;
   [Symbol.dispose](): void;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { DType } from "./elements.js";
+import type { Expr, Matrix, WaitOptions } from "./matrix.js";
+import type { Param, ParamData } from "./params.js";
+import type { Sparse } from "./sparse.js";
+import type { Tensor } from "./tensor.js";
+
+/**
+ * A format of files: NumPy's of one array and of several by name, Hugging Face's of tensors by name, and the Matrix Market's of one matrix,
+ * dense or sparse.
+ */
+export type FileFormat = "npy" | "npz" | "safetensors" | "mtx";
+
+/** Options of {@link Gpu.load}. */
+export interface LoadFileOptions extends WaitOptions {
+  /** What the file is. By default its first bytes tell, or else its name. */
+  readonly format?: FileFormat;
+  /**
+   * Converts all arrays to this element type. Without it an array keeps its own, and one of float64, int64, uint64, complex128 or
+   * bfloat16 is `ErrUnsupported`, as there are no such matrices. A number that an integer type does not have is `ErrInvalid`.
+   */
+  readonly dtype?: DType;
+  /** Of a file with names: loads only these; `ErrInvalid` if one is missing. Of a Blob of safetensors only their bytes are read. */
+  readonly names?: readonly string[];
+  /** The most bytes that the file's arrays, and a source that is no Blob and no memory, may take: `ErrTooLarge` before memory is taken for more. */
+  readonly memoryLimit?: number;
+}
+
+/** The arrays of a file, by name and in its order; see {@link Gpu.load}. Closing it closes them all. */
+export interface FileArrays extends Map<string, Matrix | Tensor> {
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Options of {@link Gpu.save} and {@link Expr.save}. */
+export interface SaveFileOptions extends WaitOptions {
+  readonly format: FileFormat;
+  /** Of "npz": packs the arrays, which takes time. */
+  readonly compress?: boolean;
+}
+
+/** What can be saved in a file: loaded parameters, matrices, expressions, tensors, and memory of yours. */
+export type Savable = Expr | Tensor | Param | ParamData;
+
+/** Arrays with their names: a Map, a {@link FileArrays}, a list of pairs or an object. */
+export type NamedArrays = Iterable<readonly [name: string, value: Savable]> | { readonly [name: string]: Savable };
