@@ -184,6 +184,13 @@ func TestWebFiles(t *testing.T) {
 	runWeb(t, p, "files")
 }
 
+// TestWebTransfer runs those of matrices that a page and its worker have one after the other, or both.
+func TestWebTransfer(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "transfer")
+}
+
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.
 func TestWebUnderPolicy(t *testing.T) {
 	runWeb(t, openWeb(t, strict), "everywhere")

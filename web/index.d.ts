@@ -46,3 +46,4 @@ export * from "./types/params.js";
 export * from "./types/scope.js";
 export * from "./types/sparse.js";
 export * from "./types/tensor.js";
+export * from "./types/transfer.js";

@@ -19,6 +19,7 @@ import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from '.
 import {scoped} from './scope.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
+import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -399,6 +400,11 @@ export class Gpu extends functions(make) {
   stats() {
     const counters = this.#session.stats();
     return Object.fromEntries(COUNTERS.map((name, i) => [name, counters[i]]));
+  }
+
+  /** @param {unknown} message */
+  attach(message) {
+    return attached(this, message);
   }
 
   /** @param {any} fn */

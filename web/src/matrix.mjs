@@ -6,6 +6,7 @@ import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs
 import * as nodes from './node.mjs';
 import {Command} from './protocol.mjs';
 import {FROM, WRAP, originOf, read, signalOf} from './source.mjs';
+import {detached} from './transfer.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -196,6 +197,12 @@ export class Matrix extends View {
   async sync(options) {
     const {session, node} = own(this, 'sync');
     return session.about(Command.Sync, 'sync', /** @type {Memory} */ (node.memory), signalOf('sync', options));
+  }
+
+  /** @param {unknown} [options] */
+  async detach(options) {
+    this.#own('detach');
+    return detached(this, options);
   }
 
   touch() {

@@ -11,6 +11,7 @@ import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, Save
 import type { Leak, Scope } from "./scope.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
+import type { MatrixMessage } from "./transfer.js";
 
 /** A WebAssembly program of the package: its address, a response, its bytes or the module. */
 export type Program = string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
@@ -149,6 +150,32 @@ export class Gpu {
    * copied; `ErrShort` for too little memory. Nothing is taken over then.
    */
   fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
+
+  /**
+   * Makes a matrix of what {@link Matrix.detach} made of one in another thread, or elsewhere. The elements of an ArrayBuffer are copied to
+   * this device. A SharedArrayBuffer is used itself, as by {@link Gpu.wrap}: attach one message in both threads, call
+   * {@link Matrix.touch} after the other has written, and let Atomics say who may.
+   *
+   * ```js
+   * // The page:
+   * const message = await m.detach();
+   * worker.postMessage(message, [message.data]);
+   * // The worker:
+   * onmessage = ({data}) => { const m = gpu.attach(data); };
+   * ```
+   *
+   * ```js
+   * const message = {data: new SharedArrayBuffer(4 * 6), shape: [2, 3], dtype: "float32"}, turn = new Int32Array(new SharedArrayBuffer(4));
+   * worker.postMessage({message, turn});                    // where the page is isolated from other origins
+   * const m = gpu.attach(message);
+   * await m.assign(m.add(1)).sync();                        // now the elements are in the memory
+   * Atomics.store(turn, 0, 1);
+   * Atomics.notify(turn, 0);
+   * await Atomics.waitAsync(turn, 0, 1).value;              // until the worker has set it to something else
+   * m.touch();                                              // it has written to the memory
+   * ```
+   */
+  attach(message: MatrixMessage): Matrix;
 
   /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another

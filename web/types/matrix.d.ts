@@ -6,6 +6,7 @@ import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
 import type { Tensor } from "./tensor.js";
+import type { MatrixMessage } from "./transfer.js";
 
 /** What calls that wait for the GPU take. */
 export interface WaitOptions {
@@ -230,6 +231,16 @@ export class Matrix extends View {
    * also waits. What nobody synced is given up by {@link Matrix.close}: the array stays as it is.
    */
   sync(options?: WaitOptions): Promise<void>;
+  /**
+   * Brings the elements back and closes the matrix: what goes to another thread, where {@link Gpu.attach} makes a matrix of it. Matrices
+   * themselves cannot be posted, as each thread has a device of its own.
+   *
+   * ```js
+   * const message = await m.detach();
+   * worker.postMessage(message, [message.data]);
+   * ```
+   */
+  detach(options?: WaitOptions): Promise<MatrixMessage<ArrayBuffer>>;
   /** Of wrapped memory: says that you wrote to it. Results that were not brought back are given up. */
   touch(): this;
   /**
