@@ -20,15 +20,15 @@ async function documentedCodes() {
 
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }\nfn g(i: u32) { a[i] = a[i] * 2u; }';
 const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32', 'float16', 'int8', 'bytes', 'row', 'column', 'csr', 'csc', 'blockcolumn',
-  'own', 'all', 'auto', 'webgpu', 'simd', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
+  'own', 'all', 'auto', 'webgpu', 'simd', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'npy', 'npz', 'safetensors', 'mtx', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'channels', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code', 'names', 'compress'];
 
 /**
  * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, s a shape, n an operand of a layer, w a window.
+ * f a file, t a text, c a function, a an array of a cruncher, r a range, e entries of a file, h a message, s a shape, n an operand of a layer, w a window.
  */
 const TEMPLATES = {
   matrix: 'ddvo', zeros: 'ddo', ones: 'ddo', full: 'dddo', eye: 'do', wrap: 'vddo', wrapBuffer: 'bddo', fromBuffer: 'ddvo', map: 'ddo', sparse: 'ddo', wrapSparse: 'ddo',
@@ -37,7 +37,7 @@ const TEMPLATES = {
   append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', maximum: 'nn',
   tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
   maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', load: 'fo', save: 'eo', scope: 'c', attach: 'h', detach: 'o',
 };
 
 const throwing = () => { throw new Mine('thrown'); };
@@ -142,7 +142,8 @@ class World {
       case 'n': return r.pick([r.below(3), ...this.objects.filter((x) => x instanceof sublet.Expr || x instanceof sublet.Tensor)]);
       case 'w': return {channels: 1, height: 2, width: 3, kernel: r.pick([1, 2, [1, 3]]), ...r.pick([{}, {pad: 1}, {stride: 2}, this.options(1)])};
       case 'o': return r.below(2) ? undefined : this.options(1);
-      case 'f': return this.file;
+      case 'f': return r.pick([this.file, new Blob(['%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 5']), new Blob(['\x93NUMPY'])]);
+      case 'h': return {data: new ArrayBuffer(4 * r.below(12)), shape: this.like('s'), dtype: r.pick(['float32', 'int8', 'x'])};
       case 't': return r.pick(TEXTS);
       case 'c': return (x) => r.pick([() => x?.compute?.(1, 'f', {global: 8}, this.any()), throwing, () => {}, async () => this.any()])();
       case 'a': return r.pick(this.objects.filter((x) => x instanceof sublet.CruncherArray));
@@ -226,6 +227,7 @@ function told(args) {
 async function dispose(world, result) {
   if (result === null || typeof result !== 'object' || world.objects.includes(result) || result === world.other) return;
   if (result instanceof ReadableStream) await result.cancel().catch(() => {});
+  else if (told([result]).includes('SubletFileArrays')) result.close();
   else if (Object.values(sublet).some((c) => typeof c === 'function' && c.prototype && result instanceof c)) result.close?.();
 }
 
