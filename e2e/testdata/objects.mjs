@@ -77,6 +77,16 @@ export const tests = {
       same(await stats.y.read(), [-1, -1, 1, 1], 'normalised', 1e-4);
       return [stats];
     });
+    await leavesNothing(gpu, 'one of several that close together', async () => {
+      const npz = await gpu.save({a: {data: Float32Array.of(1, 2), shape: [1, 2]}, b: {data: Float32Array.of(3), shape: [1]}}, {format: 'npz'}), params = await gpu.saveParams([['a', {data: Float32Array.of(4), shape: [1]}]]);
+      const {mean, a, p, all, q} = await gpu.scope(async (scope) => {
+        const stats = scope.use(gpu.nn.batchNorm().train(gpu.matrix(2, 1, [1, 3]), gpu.ones(1, 1), gpu.zeros(1, 1))), file = scope.use(await gpu.load(npz)), list = scope.use(await gpu.loadParams(params));
+        scope.use(await gpu.loadParams(params));
+        return {mean: stats.mean, a: file.get('a'), p: list.get('a'), all: scope.use(await gpu.load(npz)), q: scope.use(gpu.tensor([7], [1]))};
+      });
+      same([...await mean.read(), ...await a.read(), ...await p.read(), ...await all.get('b').read(), ...await q.read()], [2, 1, 2, 4, 3, 7], 'results');
+      return [mean, a, p, all, q];
+    });
     await leavesNothing(gpu, 'an outer matrix that is changed', async () => {
       gpu.scope(() => { outer.setValue(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])); });
       same(await outer.read(), [1, 2, 3, 4, 5, 6], 'it stays');

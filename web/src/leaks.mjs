@@ -14,7 +14,7 @@ const FRAMES = 30;
 
 /** Where an object is made, without the calls within this package. */
 function stackHere() {
-  const own = import.meta.url.replace(/[^/]*$/, ''), E = /** @type {any} */ (Error), {stackTraceLimit} = E;
+  const own = import.meta.url, E = /** @type {any} */ (Error), {stackTraceLimit} = E;
   E.stackTraceLimit = FRAMES;
   const lines = (new Error().stack ?? '').split('\n').filter((line) => line.trim() !== '' && !/^Error\b/.test(line));
   E.stackTraceLimit = stackTraceLimit;

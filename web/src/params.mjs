@@ -9,6 +9,7 @@ import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
+import {owns} from './owned.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
 import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
@@ -89,6 +90,7 @@ export class Params {
   /** @param {Map<string, Param>} list */
   constructor(list) {
     this.#list = list;
+    owns(this, [...list.values()]);
   }
 
   get size() { return this.#list.size; }

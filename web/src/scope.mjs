@@ -21,10 +21,19 @@ function reachable(root) {
     const x = stack.pop();
     if (!isObject(x) || found.has(x) || ArrayBuffer.isView(x)) continue;
     found.add(x);
-    if (x instanceof Map || x instanceof Set) stack.push(...x.values());
+    if (x instanceof Map || x instanceof Set) for (const value of x.values()) stack.push(value);
     for (const value of ownedBy(x) ?? Object.values(x)) stack.push(value);
   }
   return found;
+}
+
+/** @param {any} x @returns {x is Closable} */
+const isClosable = (x) => typeof x.close === 'function' && typeof x[Symbol.dispose] === 'function';
+
+/** What is closed of an object and what is in it: of something that closes others only these, as one of them may be returned. @param {unknown} x @returns {Closable[]} */
+function closables(x) {
+  const list = [...reachable(x)].filter(isClosable);
+  return list.filter((object) => ![...reachable(object)].some((part) => part !== object && isClosable(part)));
 }
 
 /** Whether an expression reads a matrix, or calls a function, that was closed. @param {Node} root */
@@ -65,7 +74,7 @@ export class Scope {
 
   /** @template T @param {T} x @returns {T} */
   use(x) {
-    const all = guard('use', () => reachable(x)), list = /** @type {Closable[]} */ ([...all].filter((object) => isClosable(object)));
+    const list = guard('use', () => closables(x));
     if (list.length === 0) throw failure('ErrInvalid', 'use', `${show(x)} has no matrix or anything else that is closed`);
     if (this.#ended) {
       for (const object of list) object.close();
@@ -122,9 +131,6 @@ export class Scope {
     for (const object of list) object.close();
   }
 }
-
-/** @param {any} x */
-const isClosable = (x) => typeof x.close === 'function' && typeof x[Symbol.dispose] === 'function';
 
 /** @param {unknown} x @returns {x is PromiseLike<unknown>} */
 const isPromise = (x) => isObject(x) && typeof /** @type {any} */ (x).then === 'function';
