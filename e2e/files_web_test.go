@@ -7,11 +7,16 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
@@ -143,4 +148,72 @@ func TestWebFilesOfGo(t *testing.T) {
 	if len(back) != len(written) {
 		t.Errorf("%d files of %d came back", len(back), len(written))
 	}
+}
+
+// TestWebFilesInParts loads one of several tensors of a file on a server, which sends no more than that and the header; a server that knows
+// no ranges sends everything, and one whose file changes meanwhile is an error.
+func TestWebFilesInParts(t *testing.T) {
+	const elements = 1 << 18
+	headers := []file.Header{{Name: "a", Type: dtype.Int32, Shape: []int64{elements}}, {Name: "b", Type: dtype.Int32, Shape: []int64{elements}}}
+	var large bytes.Buffer
+	w, err := safetensors.NewWriter(&large, headers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data []byte
+	for i := range 2 * elements {
+		data = binary.LittleEndian.AppendUint32(data, uint32(i))
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+
+	var sent, version atomic.Int64
+	mux := webHandler(t)
+	mux.HandleFunc("/large.safetensors", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "whole" {
+			r.Header.Del("Range")
+		}
+		if r.URL.RawQuery == "changes" {
+			version.Add(1)
+		}
+		w.Header().Set("ETag", `"`+strconv.FormatInt(version.Load(), 10)+`"`)
+		http.ServeContent(counter{w, &sent}, r, "", time.Time{}, bytes.NewReader(large.Bytes()))
+	})
+	p := chrome.Start(t).OpenFor(t, webTimeout, chrome.Serve(t, mux)+"/")
+	await(t, p, "document.body?.dataset.ready === 'true'")
+	load := func(query string) string {
+		sent.Store(0)
+		return chrome.Eval[string](p, `(async () => {
+			const {init} = await import('/dist/index.mjs'), gpu = await init({device: 'simd'});
+			const said = await gpu.load('/large.safetensors`+query+`', {names: ['b']}).then(async (file) => {
+				const x = await file.get('b').read();
+				return [...file.keys()] + ': ' + [x[0], x.at(-1), x.length];
+			}, ({code}) => code);
+			gpu.close();
+			return said;
+		})()`)
+	}
+	const want = "b: 262144,524287,262144"
+	if got := load(""); got != want || sent.Load() > 4*elements+1<<17 {
+		t.Errorf("%q of %d bytes, want %q of half the file", got, sent.Load(), want)
+	}
+	if got := load("?whole"); got != want || sent.Load() < 8*elements {
+		t.Errorf("%q of %d bytes, want %q of all", got, sent.Load(), want)
+	}
+	if got := load("?changes"); got != "ErrStream" {
+		t.Errorf("a file that changes: %q", got)
+	}
+}
+
+// counter counts what a handler sends.
+type counter struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c counter) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.sent.Add(int64(n))
+	return n, err
 }

@@ -5,6 +5,7 @@ import {SIZES, countOf, distinct} from './files/bytes.mjs';
 import {BANNER, readMtx, writeArray, writeCoordinates} from './files/mtx.mjs';
 import {MAGIC, readNpy, writeNpy} from './files/npy.mjs';
 import {readNpz, writeNpz} from './files/npz.mjs';
+import {openFile} from './files/open.mjs';
 import {readSafetensors, writeSafetensors} from './files/safetensors.mjs';
 
 // Loads files and saves them. This is a module of its own; nothing of the package may be imported here that keeps anything.
@@ -32,65 +33,6 @@ class FileArrays extends Map {
 }
 
 // Loading.
-
-/** Reads what comes piece by piece to the end. @param {(at: number) => Promise<Uint8Array | undefined>} next @param {(bytes: number) => void} take */
-async function gathered(next, take) {
-  const pieces = [];
-  let size = 0;
-  for (;;) {
-    const piece = await next(size);
-    if (!piece) break;
-    take(piece.length);
-    pieces.push(piece.slice()); // whose memory may be used again
-    size += piece.length;
-  }
-  return {pieces, size};
-}
-
-/**
- * What is read, and its name as far as it has one.
- * @param {Tools} tools @param {Session} session @param {any} source @param {Record<string, any>} o options
- * @returns {Promise<{file: File, name: string, stop: () => void}>}
- */
-async function open(tools, session, source, {signal, memoryLimit = Infinity}) {
-  const {abortable, allocate, failure, show, sourceOf, SubletError, tagOf} = tools, where = 'load';
-  if (typeof memoryLimit !== 'number' || !(memoryLimit >= 0)) throw failure('ErrInvalid', where, `memoryLimit ${show(memoryLimit)}`);
-  const address = typeof source === 'string' || tagOf(source) === 'URL', given = address ? fetch(source, {signal}) : source;
-  const opened = sourceOf(session, where, given, false), from = await abortable(where, signal, opened, ({stop}) => stop());
-  let left = memoryLimit;
-  const fail = (/** @type {string} */ code, /** @type {string} */ why, /** @type {number} */ offset = -1) =>
-    new SubletError(code, `sublet: ${where}: ${offset < 0 ? '' : `byte ${offset}: `}${why}`, {offset: offset < 0 ? undefined : offset});
-  const take = (/** @type {number} */ bytes) => {
-    left -= bytes;
-    if (left < 0) throw fail('ErrTooLarge', `more than the memoryLimit of ${memoryLimit} bytes`);
-  };
-  const next = (/** @type {number} */ at) => abortable(where, signal, session.during(() => from.next(at)).catch((error) => { throw tools.streamFailure(where, error); }), () => {});
-  try {
-    const whole = from.size < 0 ? await gathered(next, take) : null, size = whole?.size ?? from.size;
-    const bytes = whole && allocate(where, () => new Uint8Array(size));
-    let at = 0;
-    for (const piece of whole?.pieces ?? []) {
-      bytes?.set(piece, at);
-      at += piece.length;
-    }
-    const slice = async (/** @type {number} */ a, /** @type {number} */ b) => {
-      if (bytes) return bytes.slice(a, b);
-      const into = allocate(where, () => new Uint8Array(b - a));
-      for (let n = a; n < b;) {
-        const piece = await next(n);
-        if (!piece || piece.length === 0) throw fail('ErrTruncated', 'the source has become shorter', n);
-        into.set(piece.subarray(0, b - n), n - a);
-        n += piece.length;
-      }
-      return into;
-    };
-    const said = tagOf(given) === 'Promise' ? await given : given, name = address ? String(source) : tagOf(said) === 'File' ? said.name : tagOf(said) === 'Response' ? said.url : '';
-    return {file: {size, slice, take, fail}, name: name.replace(/[?#].*/, ''), stop: from.stop};
-  } catch (error) {
-    from.stop();
-    throw error;
-  }
-}
 
 /** The format of a file, by its first bytes or its name. @param {File} file @param {string} name */
 async function formatOf(file, name) {
@@ -202,7 +144,7 @@ export async function load(tools, gpu, session, source, options) {
   checkSignal(where, o.signal);
   if (o.format !== undefined && !FORMATS.includes(o.format)) throw failure('ErrInvalid', where, `format ${show(o.format)}; there are ${FORMATS.join(', ')}`);
   if (dtype !== undefined && !typeNamed(tools, dtype)) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${tools.DTYPES.map(({name}) => name).join(', ')}`);
-  const wanted = wantedOf(tools, names), {file, name, stop} = await open(tools, session, source, o);
+  const wanted = wantedOf(tools, names), {file, name, stop} = await openFile(tools, session, source, o);
   try {
     const format = o.format ?? await formatOf(file, name);
     if (names && (format === 'npy' || format === 'mtx')) throw failure('ErrInvalid', where, `names, of which .${format} has none`);
