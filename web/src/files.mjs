@@ -33,6 +33,9 @@ async function formats(where) {
 /** @param {import('./gpu.mjs').Gpu} gpu @param {import('./session.mjs').Session} session @param {unknown} source @param {unknown} options */
 export async function loadFile(gpu, session, source, options) {
   session.check();
+  guard('load', () => { // nobody else waits for the source while formats.mjs is loaded
+    if (source instanceof Promise) Promise.prototype.then.call(source, undefined, () => {});
+  });
   return (await formats('load')).load(TOOLS, gpu, session, source, options);
 }
 
