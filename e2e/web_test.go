@@ -96,6 +96,7 @@ func webHandler(t *testing.T) *http.ServeMux {
 	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
 	mux.Handle("/tests/", http.StripPrefix("/tests/", http.FileServer(http.Dir("testdata"))))
 	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))
+	mux.Handle("/npy/", http.StripPrefix("/npy/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "npy", "testdata")))))
 	return mux
 }
 
@@ -178,6 +179,27 @@ func TestWebParams(t *testing.T) {
 	runWeb(t, p, "params")
 }
 
+// TestWebObjects runs those of what closes objects: scopes, reports of leaks, many rounds.
+func TestWebObjects(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "objects")
+}
+
+// TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
+func TestWebFiles(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "files")
+}
+
+// TestWebTransfer runs those of matrices that a page and its worker have one after the other, or both.
+func TestWebTransfer(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "transfer")
+}
+
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.
 func TestWebUnderPolicy(t *testing.T) {
 	runWeb(t, openWeb(t, strict), "everywhere")
@@ -196,7 +218,7 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 		globalThis.before = gpu.stats().liveBytes;
 		const kept = [], file = await gpu.saveParams([['a', {data: new Float32Array(1000), shape: [10, 100]}]]);
 		for (let i = 0; i < 10; i++) kept.push((await gpu.loadParams(file)).get('a').matrix());
-		for (let i = 0; i < 100; i++) {
+		for (let i = 0; i < 200; i++) {
 			const s = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [1], offsets: [0, 1, 1]});
 			kept.push(
 				gpu.zeros(100, 100).add(1).eval(), gpu.zeros(1, 1).memory.setValue(gpu.zeros(100, 100)).memory.alias().T,
@@ -207,7 +229,7 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 		adam.step(p, p.add(1));
 		kept.push(adam, gpu.tensor(new Float32Array(8), [2, 2, 2]).permute(2, 0, 1).eval(), gpu.nn.quantise(p), gpu.nn.batchNorm().train(p, p.row(0), p.row(1)));
 		await gpu.sync();
-		if (gpu.stats().liveBytes < before + 100 * 40000 || kept.length < 500) throw new Error('nothing to collect');
+		if (gpu.stats().liveBytes < before + 200 * 40000 || kept.length < 1000) throw new Error('nothing to collect');
 		return true;
 	})`)
 	p.CollectGarbage()

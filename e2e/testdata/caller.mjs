@@ -11,11 +11,11 @@ const {SubletError} = sublet;
 
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }\nfn g(i: u32) { a[i] = a[i] * 2u; }';
 const TEXTS = ['', 'x', 'a', 'f', 'f g', 'g;', '2', 'float32', 'int32', 'uint32', 'float16', 'int8', 'bytes', 'row', 'column', 'csr', 'csc', 'blockcolumn',
-  'own', 'all', 'auto', 'webgpu', 'simd', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
+  'own', 'all', 'auto', 'webgpu', 'simd', 'legacy', 'pin', 'strict', 'packed', 'atomic', 'blob', 'stream', 'npy', 'npz', 'safetensors', 'mtx', 'destroy', 'low-power', '\ud800', WGSL, 'fn f(x: f32) -> f32 { return x + 1.0; }', 'fn f(x: f32) -> f32 { return y; }'];
 const OPTIONS = ['dtype', 'order', 'offset', 'stride', 'aligned', 'padded', 'release', 'dontOwnBuffer', 'setValueOnDevice', 'rowMajorInput', 'axis', 'out', 'format',
   'values', 'indices', 'offsets', 'lastWins', 'memoryLimit', 'signal', 'onProgress', 'to', 'type', 'device', 'devices', 'balancer', 'coherence', 'global', 'local', 'inner',
   'strict', 'syncKernel', 'transferOnly', 'data', 'shape', 'read', 'write', 'partialRead', 'readOnly', 'writeOnly', 'zeroCopy', 'elementsPerItem', 'halo', 'mode', 'struct',
-  'keepDims', 'ddof', 'rows', 'cols', 'channels', 'colormap', 'range', 'colorSpace', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code'];
+  'keepDims', 'ddof', 'rows', 'cols', 'channels', 'colormap', 'range', 'colorSpace', 'height', 'width', 'kernel', 'pad', 'dilation', 'groups', 'epsilon', 'rate', 'bits', 'residual', 'into', 'mean', 'variance', 'factor', 'tracked', 'blobs', 'wasm', 'simdWasm', 'power', 'cruncherWasm', 'length', 'name', 'code', 'names', 'compress'];
 
 const canvas = () => {
   const canvas = new OffscreenCanvas(3, 2);
@@ -117,7 +117,8 @@ class World {
       case 'n': return r.pick([r.below(3), ...this.objects.filter((x) => x instanceof sublet.Expr || x instanceof sublet.Tensor)]);
       case 'w': return {channels: 1, height: 2, width: 3, kernel: r.pick([1, 2, [1, 3]]), ...r.pick([{}, {pad: 1}, {stride: 2}, this.options(1)])};
       case 'o': return r.below(2) ? undefined : this.options(1);
-      case 'f': return this.file;
+      case 'f': return r.pick([this.file, new Blob(['%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 5']), new Blob(['\x93NUMPY'])]);
+      case 'h': return {data: new ArrayBuffer(4 * r.below(12)), shape: this.like('s'), dtype: r.pick(['float32', 'int8', 'x'])};
       case 'k': return r.pick([canvas(), canvas(), canvas().transferToImageBitmap(), new ImageData(2, 1), {data: new Uint8Array(8), width: 2, height: 1}]);
       case 't': return r.pick(TEXTS);
       case 'c': return (x) => r.pick([() => x?.compute?.(1, 'f', {global: 8}, this.any()), throwing, () => {}, async () => this.any()])();
@@ -195,6 +196,7 @@ function told(args) {
 async function dispose(world, result) {
   if (result === null || typeof result !== 'object' || world.objects.includes(result) || result === world.other) return;
   if (result instanceof ReadableStream) await result.cancel().catch(() => {});
+  else if (told([result]).includes('SubletFileArrays')) result.close();
   else if (Object.values(sublet).some((c) => typeof c === 'function' && c.prototype && result instanceof c)) result.close?.();
 }
 

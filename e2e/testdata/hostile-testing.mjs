@@ -11,7 +11,7 @@ export class Mine extends Error {}
 
 /**
  * Arguments that methods take, of which one is then something else: d a size, v values, b a GPUBuffer, m a matrix, x an expression, o options,
- * f a file, t a text, c a function, a an array of a cruncher, r a range of items, g one of rows, e entries of a file, s a shape, n an operand of a layer, w a window,
+ * f a file, t a text, c a function, a an array of a cruncher, r a range of items, g one of rows, e entries of a file, h a message, s a shape, n an operand of a layer, w a window,
  * k a 2d canvas or a picture.
  */
 export const TEMPLATES = {
@@ -21,7 +21,7 @@ export const TEMPLATES = {
   append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', clip: 'xx', maximum: 'nn',
   tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
   maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', toCanvas: 'ko', fromImage: 'ko',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', toCanvas: 'ko', fromImage: 'ko', load: 'fo', save: 'eo', scope: 'c', attach: 'h', detach: 'o',
 };
 
 export const throwing = () => { throw new Mine('thrown'); };

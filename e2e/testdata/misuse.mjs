@@ -41,7 +41,7 @@ const NONE = new Set(['SubletError', 'CruncherBatch']);
 /** What passes for a letter of TEMPLATES. */
 const fitting = (w) => ({
   d: 2, v: new Float32Array(4), b: null, m: w.m, x: w.m, o: undefined, f: w.file, t: 'float32', c: () => {}, a: w.array, r: {global: 8}, g: [0, 1], e: [], s: [2, 2], n: w.m,
-  w: {channels: 1, height: 2, width: 1, kernel: 1}, k: {data: new Uint8Array(16), width: 2, height: 2},
+  w: {channels: 1, height: 2, width: 1, kernel: 1}, k: {data: new Uint8Array(16), width: 2, height: 2}, h: {data: new ArrayBuffer(16), shape: [2, 2], dtype: 'float32'},
 });
 
 /** What does not. */

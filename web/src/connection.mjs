@@ -48,6 +48,10 @@ export class Connection {
   handles = new Numbers();
   /** Whether goroutines get their turn as soon as a message is posted, and not when the current task is over. @protected */
   eager = false;
+  /** The innermost scope whose function is running just now. @type {import('./scope.mjs').Scope | null} */
+  scope = null;
+  /** Notes what is open, if somebody wants to know. @type {import('./leaks.mjs').Leaks | null} */
+  leaks = null;
   #scheduled = false;
   #pumping = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
@@ -58,7 +62,10 @@ export class Connection {
   /** External memory that its owner wants to hear of. @type {Set<Store>} */
   #releases = new Set();
   // Closes what the page forgets to close: the collector does not see memory of the GPU.
-  #finalizer = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
+  #finalizer = new FinalizationRegistry((/** @type {Held} */ held) => {
+    this.leaks?.collected(held);
+    held.close();
+  });
 
   /** @param {Served} program */
   constructor(program) {
@@ -278,12 +285,14 @@ export class Connection {
   /** Watches an object that every use of something of Go's holds, as a leaf of expressions. @param {object} key @param {Held} held its own */
   watch(key, held) {
     this.#finalizer.register(key, held, held);
+    this.leaks?.opened(held, key);
     if (held.store.release) this.#releases.add(held.store);
   }
 
   /** @protected @param {Held} held */
   unwatch(held) {
     this.#finalizer.unregister(held);
+    this.leaks?.closed(held);
   }
 
   /** Nothing uses the memory any more, or nothing ever did. @protected @param {Store} store @param {boolean} [used] */

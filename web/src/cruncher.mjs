@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crunch-array.mjs';
-import {failure, listed, show, tagOf} from './errors.mjs';
+import {failure, guard, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {instead} from './nearest.mjs';
 import {Command} from './protocol.mjs';
-import {checkSignal, flag, read} from './source.mjs';
+import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
 
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
@@ -86,13 +86,16 @@ export class CruncherBatch {
   #cruncher;
   #crunch;
   #number;
+  /** What gives calls up that have no signal of their own. @type {AbortSignal | undefined} */
+  #signal;
   /** @type {Promise<void>[]} */
   #calls = [];
   #ended = false;
   #queued = 0;
 
-  /** @param {Cruncher} cruncher @param {Crunch} crunch @param {number} number */
-  constructor(cruncher, crunch, number) {
+  /** @param {Cruncher} cruncher @param {Crunch} crunch @param {number} number @param {AbortSignal} [signal] */
+  constructor(cruncher, crunch, number, signal) {
+    this.#signal = signal;
     this.#cruncher = cruncher;
     this.#crunch = crunch;
     this.#number = number;
@@ -110,7 +113,7 @@ export class CruncherBatch {
   async #compute(id, kernels, range, params) {
     const where = 'compute', crunch = this.#crunch;
     if (this.#ended) throw failure('ErrClosed', where, 'the batch has ended');
-    const {words, signal} = orderOf(where, crunch, id, kernels, range, params);
+    const {words, signal = checkSignal(where, this.#signal)} = orderOf(where, crunch, id, kernels, range, params);
     await crunch.ask(Command.BatchCompute, [this.#number, ...words], {where, signal, keep: params});
   }
 
@@ -163,10 +166,9 @@ export class Cruncher {
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
     const words = [word(where, 'balancer', BALANCERS, o.balancer), word(where, 'coherence', COHERENCES, o.coherence)];
     const devices = devicesOf(where, o.devices, own);
-    checkSignal(where, o.signal);
-    const crunch = await program();
+    const signal = checkSignal(where, o.signal), crunch = await abortable(where, signal, program(), (late) => late.drop());
     try {
-      const signal = checkSignal(where, o.signal);
+      checkSignal(where, signal);
       const list = devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
       const {handle, value: [kernels, infos]} = await crunch.make(Command.Open, [crunch.put(wgsl), ...words, ...list], {where, signal});
       return new Cruncher(crunch, handle, kernels, infos);
@@ -196,28 +198,30 @@ export class Cruncher {
     await crunch.ask(Command.Compute, [number, ...words], {where, signal, keep: [this, params]});
   }
 
-  /** @param {unknown} batch @returns {Promise<void>} */
-  async batch(batch) {
-    const where = 'batch', number = this.#handle.use(where);
+  /** @param {unknown} batch @param {unknown} [options] @returns {Promise<void>} */
+  async batch(batch, options) {
+    const where = 'batch', signal = signalOf(where, options), number = this.#handle.use(where);
     if (typeof batch !== 'function') throw failure('ErrInvalid', where, `${show(batch)} is no function`);
     const {handle} = await this.#crunch.make(Command.Batch, [number], {where, keep: this});
-    await new CruncherBatch(this, this.#crunch, handle).run(batch);
+    await new CruncherBatch(this, this.#crunch, handle, signal).run(batch);
   }
 
-  /** @param {...unknown} arrays @returns {Promise<void>} */
+  /** @param {...unknown} arrays and the options @returns {Promise<void>} */
   async fetch(...arrays) {
     return this.#move(Command.Fetch, 'fetch', arrays);
   }
 
-  /** @param {...unknown} arrays @returns {Promise<void>} */
+  /** @param {...unknown} arrays and the options @returns {Promise<void>} */
   async evict(...arrays) {
     return this.#move(Command.Evict, 'evict', arrays);
   }
 
-  /** @param {number} command @param {string} where @param {unknown[]} arrays */
-  async #move(command, where, arrays) {
-    const crunch = this.#crunch, number = this.#handle.use(where);
-    await crunch.ask(command, [number, ...arraysOf(where, crunch, arrays)], {where, keep: [this, arrays]});
+  /** @param {number} command @param {string} where @param {unknown[]} args */
+  async #move(command, where, args) {
+    const crunch = this.#crunch, number = this.#handle.use(where), last = args.at(-1);
+    const told = guard(where, () => typeof last === 'object' && last !== null && Object.hasOwn(last, 'signal'));
+    const arrays = told ? args.slice(0, -1) : args, signal = told ? signalOf(where, last) : undefined;
+    await crunch.ask(command, [number, ...arraysOf(where, crunch, arrays)], {where, keep: [this, arrays], signal});
   }
 
   /** @param {number} id */

@@ -62,6 +62,14 @@ export function usePictures(draw) {
   drawn = draw;
 }
 
+/** Saves what there is in a file, in files.mjs. @type {(session: Session, entries: unknown, options: unknown) => Promise<Blob>} */
+export let saveFile;
+
+/** @param {typeof saveFile} save */
+export function useFiles(save) {
+  saveFile = save;
+}
+
 /** @param {new (session: Session, leaf: Node) => Matrix} Class */
 export function useMatrix(Class) {
   newMatrix = (session, leaf) => new Class(session, leaf);
@@ -345,6 +353,11 @@ export class Expr extends shapings(methods(make), shaped) {
   async explain(options) {
     const node = this.#use('explain');
     return new Plan(await this.#session.explain(node, signalOf('explain', options)));
+  }
+
+  /** @param {unknown} options */
+  async save(options) {
+    return saveFile(own(this, 'save').session, this, options);
   }
 
   close() {

@@ -40,7 +40,7 @@ export class Flow {
     const watched = checkSignal(where, signal);
     this.#session = session;
     this.#where = where;
-    this.#held = new Held(session, new Store());
+    this.#held = new Held(session, new Store(), 'the file');
     this.#done = session.ask(command, [session.open(this, this.#held), ...words]);
     const over = () => {
       this.over = true;

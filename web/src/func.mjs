@@ -49,6 +49,7 @@ export class Fn {
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', 'fn', `${show(wgsl)} is no text`);
     this.#ref = /** @type {FuncRef} */ ({handle: 0, ...signature(wgsl), closed: false, session});
     session.define(this.#ref, wgsl);
+    session.scope?.add(this);
   }
 
   get name() { return this.#ref.name; }

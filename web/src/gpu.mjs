@@ -7,6 +7,7 @@ import {CRUNCHER_PROGRAM} from './download.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
+import {loadFile, saveFile} from './files.mjs';
 import {Fn} from './func.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {remember, rememberFill} from './known.mjs';
@@ -19,10 +20,12 @@ import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
-import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
+import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
+import {scoped} from './scope.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
 import {shapeOf, text} from './tensor-node.mjs';
+import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -338,6 +341,16 @@ export class Gpu extends functions(make) {
     return saveParams(this.#session, entries, options);
   }
 
+  /** @param {unknown} source @param {unknown} [options] @returns {Promise<any>} */
+  async load(source, options) {
+    return loadFile(this, this.#session, source, options);
+  }
+
+  /** @param {unknown} entries @param {unknown} options */
+  async save(entries, options) {
+    return saveFile(this.#session, entries, options);
+  }
+
   /** @param {unknown} wgsl */
   fn(wgsl) {
     return new Fn(this.#session, wgsl);
@@ -393,7 +406,9 @@ export class Gpu extends functions(make) {
   async #startCruncher(device) {
     const loading = this.#loading ??= moduleOf(this.#wasm, CRUNCHER_PROGRAM, this.#info.threads); // a response can be read once only
     loading.module.catch(() => { this.#loading = null; });
-    return Crunch.open(loading, device, this.#info.driver);
+    const crunch = await Crunch.open(loading, device, this.#info.driver);
+    crunch.leaks = this.#session.leaks;
+    return crunch;
   }
 
   /** @param {unknown} fn @param {...unknown} args */
@@ -415,10 +430,11 @@ export class Gpu extends functions(make) {
 
   /** @param {unknown} [options] */
   async reopen(options) {
-    const where = 'reopen', {device} = read(where, options, ['device']);
+    const where = 'reopen', {device, signal} = read(where, options, ['device', 'signal']);
     if (device !== undefined && tagOf(device) !== 'GPUDevice') throw failure('ErrInvalid', where, `device ${show(device)} is no GPUDevice`);
+    const watched = checkSignal(where, signal);
     this.#session.check();
-    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0]));
+    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0], {where, signal: watched}));
   }
 
   stats() {
@@ -426,7 +442,24 @@ export class Gpu extends functions(make) {
     return Object.fromEntries(COUNTERS.map((name, i) => [name, counters[i]]));
   }
 
+  /** @param {unknown} message */
+  attach(message) {
+    return attached(this, message);
+  }
+
+  /** @param {any} fn */
+  scope(fn) {
+    return scoped(this.#session, fn);
+  }
+
+  leaks() {
+    const {leaks} = this.#session;
+    if (!leaks) throw failure('ErrUnsupported', 'leaks', 'only init({debug: "leaks"}) keeps account of what is open');
+    return leaks.list();
+  }
+
   close() {
+    this.#session.leaks?.report();
     this.#session.close();
     if (this.#crunch) this.#retired.add(this.#crunch);
     for (const opened of this.#retired) {

@@ -8,11 +8,12 @@ import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
+import {Leaks} from './leaks.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
 import {Session} from './session.mjs';
-import {read} from './source.mjs';
+import {abortable, checkSignal, read} from './source.mjs';
 import {Sparse} from './sparse.mjs';
 import {Tensor} from './tensor-expr.mjs';
 import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
@@ -22,26 +23,35 @@ export {
   SubletError, Tensor, View,
 };
 
-const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm']);
+const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm', 'signal']);
+/** The level of debugging that is not Go's. */
+const LEAKS = 'leaks';
 const DEVICES = Object.freeze(['auto', 'webgpu', 'simd']);
 
 /** @param {unknown} options */
 async function start(options) {
-  const {device = 'auto', power, threads, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', ...programs} = read('init', options, OPTIONS);
+  const {device = 'auto', power, threads, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', signal, ...programs} = read('init', options, OPTIONS);
   if (!DEVICES.includes(device) && tagOf(device) !== 'GPUDevice') {
     throw failure('ErrInvalid', 'init', `device ${show(device)}; it is "auto", "webgpu", "simd" or a GPUDevice`);
   }
   if (![undefined, 'high-performance', 'low-power'].includes(power)) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
   }
-  if (!['', 'calls', 'kernels', 'wgsl'].includes(debug)) {
-    throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels" or "wgsl"`);
+  if (!['', 'calls', 'kernels', 'wgsl', LEAKS].includes(debug)) {
+    throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels", "wgsl" or "leaks"`);
   }
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     throw failure('ErrInvalid', 'init', `threads ${show(threads)}; there may be 1 to ${MOST_THREADS}`);
   }
+  const watched = checkSignal('init', signal), opening = open(device, {power, threads, debug}, programs);
+  return abortable('init', watched, opening, (gpu) => gpu.close());
+}
+
+/** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number}} options @param {Record<string, any>} programs */
+async function open(device, {power, threads, debug}, programs) {
   const sources = {wasm: await programs.wasm, simdWasm: await programs.simdWasm}, cruncher = await programs.cruncherWasm;
-  const opened = await Session.open(sources, device, {power, debug, threads});
+  const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads});
+  if (debug === LEAKS) opened.connection.leaks = new Leaks();
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

@@ -10,6 +10,7 @@ import {remember} from './known.mjs';
 import {checkRows, given} from './lists.mjs';
 import {Command} from './protocol.mjs';
 import {read, signalOf} from './source.mjs';
+import {detached} from './transfer.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -25,6 +26,7 @@ export class Matrix extends View {
   /** @param {Session} session @param {Node} leaf */
   constructor(session, leaf) {
     super(session, leaf, true);
+    session.scope?.add(this);
   }
 
   get mode() { return memoryOf(this).mode; }
@@ -79,20 +81,26 @@ export class Matrix extends View {
     return session.about(Command.Sync, 'sync', /** @type {Memory} */ (node.memory), signalOf('sync', options));
   }
 
+  /** @param {unknown} [options] */
+  async detach(options) {
+    usable(this, 'detach');
+    return detached(this, options);
+  }
+
   touch() {
     const {session, node} = own(this, 'touch');
     session.touch(/** @type {Memory} */ (node.memory));
     return this;
   }
 
-  /** @param {boolean} write @param {(data: any) => unknown} fn */
-  async access(write, fn) {
-    const where = 'access';
+  /** @param {boolean} write @param {(data: any) => unknown} fn @param {unknown} [options] */
+  async access(write, fn, options) {
+    const where = 'access', signal = signalOf(where, options);
     const {session, node} = own(this, where);
     const memory = /** @type {Memory} */ (node.memory);
     if (typeof fn !== 'function') throw failure('ErrInvalid', where, `${show(fn)} is no function`);
     if (memory.mode !== 'mapped') throw failure('ErrUnsupported', where, 'the matrix is not mapped: see read() and set()');
-    const current = session.about(Command.Sync, where, memory);
+    const current = session.about(Command.Sync, where, memory, signal);
     memory.store.locked = true;
     try {
       await current;

@@ -44,6 +44,8 @@ export class Held {
   superseded = false;
   /** Whether evaluations read memory of the page's. */
   hosted = false;
+  /** How many bytes of its own it has, as far as that is known here. */
+  bytes = 0;
 
   /**
    * @param {import('./connection.mjs').Connection} session @param {Store} store
@@ -114,6 +116,7 @@ export class Memory extends Held {
     this.external = mode !== 'owned';
     /** How many elements the memory has from the first on. */
     this.room = this.span;
+    this.bytes = mode === 'external' ? 0 : this.span * type.size;
   }
 
   /** Element type and order, as Go gets them. */
@@ -151,7 +154,7 @@ export class Memory extends Held {
     const {session, type, byColumns, mode, store} = this;
     const m = new Memory(session, type, rows, cols, byColumns, byColumns ? rows : cols, mode, store);
     const {offset, view, hosted, external, room, bits} = this;
-    Object.assign(m, {offset, view, hosted, external, room, bits});
+    Object.assign(m, {offset, view, hosted, external, room, bits, bytes: mode === 'external' ? 0 : room * type.size});
     if (this.host) m.host = new type.Array(this.host.buffer, 0, numbersIn(type, m.span));
     return m;
   }
@@ -160,7 +163,7 @@ export class Memory extends Held {
   twin() {
     const m = this.sized(this.rows, this.cols);
     const {stride, padded, host, seen} = this;
-    return Object.assign(m, {stride, padded, host, seen});
+    return Object.assign(m, {stride, padded, host, seen, bytes: 0});
   }
 
   /** Memory of our own. @param {number} rows @param {number} cols */

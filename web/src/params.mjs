@@ -9,8 +9,9 @@ import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
+import {owns} from './owned.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
-import {flag, read, signalOf} from './source.mjs';
+import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -65,6 +66,7 @@ export class Param {
     checkDims(where, rows, cols);
     const memory = new Memory(session, type, rows, cols, false, cols, 'owned', store);
     memory.view = true;
+    memory.bytes = 0;
     const leaf = memory.leaf();
     session.share(Command.ArrayMatrix, leaf, memory, where, this.#held, [memory.form, rows, cols]);
     return new Matrix(session, leaf);
@@ -88,6 +90,7 @@ export class Params {
   /** @param {Map<string, Param>} list */
   constructor(list) {
     this.#list = list;
+    owns(this, [...list.values()]);
   }
 
   get size() { return this.#list.size; }
@@ -139,7 +142,8 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const from = await sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  const opened = sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  const from = await abortable(where, checkSignal(where, signal), opened, ({stop}) => stop());
   let flow;
   try {
     flow = new Flow(session, where, Command.Load, [all, ...long(limit), ...long(from.size)], signal);
@@ -159,7 +163,8 @@ export async function loadParams(session, source, options) {
   const where = 'loadParams', o = read(where, options, ['strict', 'lastWins', 'memoryLimit', 'signal', 'onProgress']);
   const {flow, headers} = await readFile(session, where, source, o, 0);
   const params = headers.map((header) => {
-    const held = new Held(session, new Store()), param = new Param(held, header);
+    const held = new Held(session, new Store(), 'the parameter'), param = new Param(held, header);
+    held.bytes = header.nbytes;
     session.open(param, held);
     return /** @type {const} */ ([header.name, param]);
   });

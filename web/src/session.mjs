@@ -27,7 +27,10 @@ export class Session extends Connection {
   place = '';
 
   // Functions that the page forgets to close.
-  #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
+  #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => {
+    this.leaks?.collected(handle);
+    this.#forget(handle);
+  });
 
   /**
    * Starts the program for a device.
@@ -369,6 +372,7 @@ export class Session extends Connection {
     func.handle = this.#funcs.take();
     this.send(Command.Func, [func.handle, this.objects.put(text)]);
     this.#funcFinalizer.register(func, func.handle, func);
+    this.leaks?.opened(func.handle, func);
   }
 
   /** @param {import('./func.mjs').FuncRef} func */
@@ -379,6 +383,7 @@ export class Session extends Connection {
 
   /** @param {number} handle of a function */
   #forget(handle) {
+    this.leaks?.closed(handle);
     if (this.over) return;
     this.#funcs.give(handle);
     this.send(Command.Forget, [handle]);

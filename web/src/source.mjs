@@ -97,6 +97,22 @@ export function onAbort(signal, abort) {
   return () => removeEventListener.call(signal, 'abort', abort);
 }
 
+/**
+ * Waits for a promise, at the latest until a signal says that nobody wants it any more. What comes of it then is given to `late`.
+ * @template T @param {string} where @param {AbortSignal | undefined} signal @param {Promise<T>} promise @param {(value: T) => void} late @returns {Promise<T>}
+ */
+export function abortable(where, signal, promise, late) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const deaf = onAbort(signal, () => {
+      deaf();
+      reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
+      promise.then(late, () => {});
+    });
+    promise.then(resolve, reject).finally(deaf);
+  });
+}
+
 /** The elements of a vector, to which padded rows are filled up. */
 const VECTOR = 4;
 const padding = (/** @type {number} */ n) => Math.ceil(n / VECTOR) * VECTOR;
@@ -128,6 +144,7 @@ export function place(session, where, type, rows, cols, options, mode) {
   memory.offset = offset;
   memory.padded = padded;
   if (padded) memory.room = (columns ? cols : rows) * stride;
+  if (mode === 'owned') memory.bytes = memory.room * type.size;
   if (offset + memory.room > MAX_ELEMENTS) throw failure('ErrLimit', where, `${offset + memory.room} elements between the first and the last`);
   const bytes = (mode === 'owned' ? offset + memory.room : memory.room) * type.size;
   if (bytes > session.limit) throw failure('ErrLimit', where, `${bytes} bytes, the largest buffer has ${session.limit}`);

@@ -161,10 +161,10 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
 
 /** The elements of an expression that are not 0, as a sparse matrix. @param {string} where @param {Session} session @param {import('./expr.mjs').Expr} x @param {unknown} options */
 export async function compress(where, session, x, options) {
-  const format = formatOf(where, read(where, options ?? {}, ['format']).format ?? 'csc');
+  const o = read(where, options ?? {}, ['format', 'signal']), format = formatOf(where, o.format ?? 'csc'), signal = checkSignal(where, o.signal);
   const {rows, cols} = x;
   if (dtypeOf(where, x.dtype, FLOAT32).size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${x.dtype}`);
-  const elements = await (format === CSR ? x : x.T).read();
+  const elements = await (format === CSR ? x : x.T).read(undefined, {signal});
   return allocate(where, () => {
     const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
     const pack = format === BLOCKS ? packBlocks : packEntries;
@@ -265,6 +265,8 @@ export class Sparse extends Expr {
     this.#majors = majors;
     this.#wrapped = wrapped;
     this.#view = view;
+    held.bytes = view || wrapped ? 0 : this.nnz * type.size + 4 * (structure.count + structure.offsets.length);
+    held.session.scope?.add(this);
   }
 
   get format() { return FORMATS[this.#structure.format]; }
@@ -328,6 +330,7 @@ export class Sparse extends Expr {
     const blocks = s.format === BLOCKS, rows = blocks ? s.minors : 1, cols = blocks ? s.count : this.nnz;
     const memory = new Memory(session, this.#type, rows, cols, blocks, blocks ? rows : cols, this.external ? 'external' : 'owned', held.store);
     memory.view = true;
+    memory.bytes = 0;
     memory.hosted = this.external;
     memory.offset = blocks ? 0 : s.offset(this.#first);
     const leaf = memory.leaf();

@@ -2,11 +2,12 @@
 
 import {dtypeOf} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
-import {Expr, drawn, inside, useTensor} from './expr.mjs';
+import {Expr, drawn, inside, saveFile, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
 import {INSPECT, printArray, tag} from './inspect.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
+import {owns} from './owned.mjs';
 import {Reduction} from './protocol.mjs';
 import {indexBounds} from './ranges.mjs';
 import {flag, read, readAxis} from './source.mjs';
@@ -259,6 +260,11 @@ export class Tensor extends methods(make) {
     return drawn(session, x, shape, true, canvas, options);
   }
 
+  /** @param {unknown} options */
+  async save(options) {
+    return saveFile(own(this, 'save').session, this, options);
+  }
+
   close() {
     this.#closed = true;
     this.#owned?.close();
@@ -278,7 +284,7 @@ export class Tensor extends methods(make) {
 /** A tensor that closes a matrix of its own. @param {Matrix} matrix @param {readonly number[]} shape */
 export function owner(matrix, shape) {
   const {session, node} = /** @type {{session: Session, node: Node}} */ (inside(matrix, 'tensor'));
-  return new Tensor(session, node, shape, matrix);
+  return owns(new Tensor(session, node, shape, matrix), [matrix]);
 }
 
 /** A function of the user's, applied to tensors. @param {string} where @param {unknown} fn @param {unknown[]} args */

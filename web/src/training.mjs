@@ -6,6 +6,7 @@ import {inside, isMatrix} from './expr.mjs';
 import {Layer, checkAlike, checkDevice, checkShape, checkSize, input, layer, vector, wholeNumber} from './layers.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
+import {owns} from './owned.mjs';
 import {read} from './source.mjs';
 import {Tensor} from './tensor-expr.mjs';
 
@@ -77,6 +78,7 @@ export class Optimiser {
     this.#kind = kind;
     this.#held = new Held(session, new Store(), 'the optimiser');
     session.open(this, this.#held);
+    session.scope?.add(this);
   }
 
   get rate() { return this.#settings.rate; }
@@ -122,6 +124,7 @@ export class BatchStatistics {
     this.mean = mean;
     this.invStd = invStd;
     this.#matrices = own;
+    owns(this, own);
   }
 
   close() {

@@ -16,15 +16,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 // Where the tests of pages find files.
 const {fetch} = globalThis;
 globalThis.fetch = async (source, ...more) => {
-  if (typeof source !== 'string' || !/^\/(params|dist)\//.test(source)) return fetch(source, ...more);
+  const [, folder, file] = /^\/(params|npy|dist)\/(.*)/.exec(source) ?? [];
+  if (typeof source !== 'string' || !folder) return fetch(source, ...more);
   try {
-    return new Response(readFileSync(new URL(source.startsWith('/dist/') ? `..${source}` : `../../buffer/file/params/testdata${source.slice(7)}`, import.meta.url)));
+    return new Response(readFileSync(new URL(folder === 'dist' ? `../dist/${file}` : `../../buffer/file/${folder}/testdata/${file}`, import.meta.url)));
   } catch {
     return new Response('', {status: 404});
   }
 };
 
-for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'contract', 'params', 'misuse', 'cruncher-calls', 'cruncher-arrays', 'cruncher-failures']) {
+for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'contract', 'params', 'misuse', 'objects', 'files', 'transfer', 'cruncher-calls', 'cruncher-arrays', 'cruncher-failures']) {
   const {tests} = await import(`../../e2e/testdata/${name}.mjs`), both = Object.entries(tests).filter(([, run]) => run.both);
   assert.ok(both.length > 0, name);
   for (const [what, run] of both) test(`${name}: ${what}`, () => run('simd'));

@@ -21,7 +21,10 @@ export interface LoadFileOptions<T extends DType = DType> extends WaitOptions {
    * bfloat16 is `ErrUnsupported`, as there are no such matrices. A number that an integer type does not have is `ErrInvalid`.
    */
   readonly dtype?: T;
-  /** Of a file with names: loads only these; `ErrInvalid` if one is missing. Of a Blob of safetensors only their bytes are read. */
+  /**
+   * Of a file with names: loads only these; `ErrInvalid` if one is missing. Of safetensors in a Blob, or at an address ending in
+   * .safetensors of a server that knows ranges, only their bytes are read.
+   */
   readonly names?: readonly string[];
   /** The most bytes that the file's arrays, and a source that is no Blob and no memory, may take: `ErrTooLarge` before memory is taken for more. */
   readonly memoryLimit?: number;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What nobody closes: the collector finds it, and the package gives its memory back. In pages TestWebCollectsForgottenMatrices does this.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
+import {init} from '../dist/index.mjs';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+
+/** Collects garbage until a condition holds. */
+async function collects(condition) {
+  for (let i = 0; i < 100; i++) {
+    collect();
+    await new Promise((done) => setTimeout(done, 10));
+    if (condition()) return;
+  }
+  assert.fail('it is not collected');
+}
+
+test('a thousand matrices that nobody closes are collected', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1, debug: 'leaks'}), warnings = [];
+  t.after(() => gpu.close());
+  t.mock.method(console, 'warn', (text) => warnings.push(text));
+  const forget = async () => {
+    const kept = Array.from({length: 1000}, (_, i) => gpu.full(16, 16, i).add(1).eval());
+    await gpu.sync();
+    assert.ok(gpu.stats().liveBytes >= 1000 * 1024 && gpu.leaks().length >= kept.length);
+  };
+  await forget();
+  await collects(() => (gpu.flush(), gpu.stats().liveBytes === 0));
+  assert.equal(gpu.leaks().length, 0);
+  assert.equal(warnings.length, 2000); // those that were filled, and the sums
+  assert.match(warnings[0], /^sublet: collected without close\(\): matrix 16x16 float32, 1024 bytes, made\n.*forget/s);
+  assert.deepEqual([...await gpu.full(1, 1, 2).read()], [2]);
+});
