@@ -28,7 +28,10 @@ export const tests = {
   }),
 
   pictures: onBoth(async (gpu) => {
-    const data = Uint8ClampedArray.of(1, 2, 3, 255, 40, 50, 60, 255), canvas = new OffscreenCanvas(2, 1), context = canvas.getContext('2d');
+    const data = Uint8ClampedArray.of(1, 2, 3, 255, 40, 50, 60, 255);
+    same(await (await gpu.fromImage({data, width: 2, height: 1}, {dtype: 'uint8'})).read(), data, 'bytes');
+    if (!('OffscreenCanvas' in globalThis)) return; // Node has no canvas
+    const canvas = new OffscreenCanvas(2, 1), context = canvas.getContext('2d');
     context.putImageData(new ImageData(data, 2, 1), 0, 0);
     for (const source of [canvas, new ImageData(data, 2, 1)]) {
       const picture = await gpu.fromImage(source, {dtype: 'uint8'});

@@ -88,9 +88,9 @@ export const tests = {
       return [mean, a, p, all, q];
     });
     await leavesNothing(gpu, 'an outer matrix that is changed', async () => {
-      gpu.scope(() => { outer.setValue(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])); });
+      gpu.scope(() => { outer.memory.setValue(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])); });
       same(await outer.read(), [1, 2, 3, 4, 5, 6], 'it stays');
-      gpu.scope(() => { outer.take(gpu.matrix(1, 2, [8, 9])); });
+      gpu.scope(() => { outer.memory.take(gpu.matrix(1, 2, [8, 9])); });
       same(await outer.read(), [8, 9], 'it stays');
     });
     same(await gpu.scope(() => outer.add(1)).read(), [9, 10], 'an expression of what stays');
@@ -209,14 +209,14 @@ export const tests = {
     function makesOne() { return gpu.matrix(3, 4, new Float32Array(12)); }
     const kept = [makesOne(), gpu.wrap(new Int32Array(6), 2, 3), gpu.fn('fn f(x: f32) -> f32 { return x; }'), gpu.nn.adam()];
     gpu.zeros(2, 2).close();
-    const s = gpu.sparse(2, 3, {format: 'csr', values: [1, 2], indices: [0, 1], offsets: [0, 1, 2]}), view = kept[0].alias();
-    kept[1].setValue(kept[1]);
+    const s = gpu.sparse(2, 3, {format: 'csr', values: [1, 2], indices: [0, 1], offsets: [0, 1, 2]}), view = kept[0].memory.alias();
+    kept[1].memory.setValue(kept[1]);
     const wanted = ['matrix 3x4 float32 48', 'matrix 2x3 int32 0', 'function f   0', 'optimiser   0', 'sparse matrix 2x3 float32 28', 'matrix 3x4 float32 0'];
     const list = gpu.leaks(), text = ({kind, shape, dtype, bytes}) => `${kind} ${shape?.join('x') ?? ''} ${dtype ?? ''} ${bytes}`;
     check(list.map(text).join() === wanted.join(), `open are ${list.map(text).join()}`);
     check(list[0].stack.includes('makesOne') && !list[0].stack.includes('/dist/index.mjs') && !/newMatrix/.test(list[0].stack), `made ${list[0].stack}`);
     for (const object of [...kept.slice(1), s, view]) object.close();
-    kept[0].resize(1, 2);
+    kept[0].memory.resize(1, 2);
     check(gpu.leaks().length === 2, 'a matrix until it has become the next one');
     await gpu.sync();
     check(gpu.leaks().map(text).join() === 'matrix 1x2 float32 48', `open are ${gpu.leaks().map(text)}`);

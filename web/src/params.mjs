@@ -142,8 +142,8 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const opened = sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
-  const from = await abortable(where, checkSignal(where, signal), opened, ({stop}) => stop());
+  const watched = checkSignal(where, signal), opened = sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  const from = await abortable(where, watched, opened, ({stop}) => stop());
   let flow;
   try {
     flow = new Flow(session, where, Command.Load, [all, ...long(limit), ...long(from.size)], signal);

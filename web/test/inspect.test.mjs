@@ -37,12 +37,12 @@ test('numbers of every element type', () => {
 test('corners of what is large', () => {
   const a = gpu.matrix(20, 30, list(600)), line = (/** @type {number} */ i) => [0, 1, 2, '...', 27, 28, 29].map((j) => typeof j === 'number' ? String(30 * i + j).padStart(3) : j).join(' ');
   prints(a, 'Matrix 20x30 float32 on simd', `[[${line(0)}]`, ` [${line(1)}]`, ` [${line(2)}]`, ' ...', ` [${line(17)}]`, ` [${line(18)}]`, ` [${line(19)}]]`);
-  prints(a.T.slice(29, 30, 17, 20), 'View 1x3 float32 of a 20x30 matrix on simd', '[[539 569 599]]');
+  prints(a.T.slice([29, 30], [17, 20]), 'View 1x3 float32 of a 20x30 matrix on simd', '[[539 569 599]]');
   prints(a.row(5), 'View 1x30 float32 of a 20x30 matrix on simd'); // of which nothing is kept
   prints(gpu.matrix(7, 1, list(7)), 'Matrix 7x1 float32 on simd', '[[0]', ' [1]', ' [2]', ' ...', ' [4]', ' [5]', ' [6]]');
   prints(gpu.matrix(2, 3, list(6), {order: 'column'}), 'Matrix 2x3 float32 on simd, column order', '[[0 2 4]', ' [1 3 5]]');
   prints(gpu.zeros(0, 3), 'Matrix 0x3 float32 on simd', '[]');
-  prints(gpu.full(1000, 1, 0.1).slice(0, 1), 'View 1x1 float32 of a 1000x1 matrix on simd', '[[0.1]]');
+  prints(gpu.full(1000, 1, 0.1).slice([0, 1]), 'View 1x1 float32 of a 1000x1 matrix on simd', '[[0.1]]');
   prints(gpu.eye(2, {dtype: 'complex64'}), 'Matrix 2x2 complex64 on simd', '[[1+0j 0+0j]', ' [0+0j 1+0j]]');
 });
 
@@ -63,14 +63,14 @@ test('what is known of elements, and until when', async () => {
   prints(a, head);
   await a.read();
   prints(a, head, '[[9 2]]');
-  const alias = a.alias();
+  const alias = a.memory.alias();
   prints(alias, head, '[[9 2]]');
   alias.close();
   const reading = a.read();
   a.assign(0);
   await reading;
   prints(a, head); // what was read is not what is there
-  for (const change of [() => a.setValue(b), () => a.resize(2, 1).resize(1, 2), () => a.swap(gpu.ones(1, 2).add(1).eval()), () => a.setValueFrom(1, 2, new Float32Array(2)), () => gpu.nn.sgd().step(a, b)]) {
+  for (const change of [() => a.memory.setValue(b), () => a.memory.resize(2, 1).memory.resize(1, 2), () => a.memory.swap(gpu.ones(1, 2).add(1).eval()), () => a.memory.setValueFrom(new Float32Array(2), 1, 2), () => gpu.nn.sgd().step(a, b)]) {
     a.set([5, 6]);
     prints(a, head, '[[5 6]]');
     change();

@@ -64,6 +64,8 @@ interface AbortSignal { readonly aborted: boolean }
 declare var AbortSignal: { timeout(milliseconds: number): AbortSignal };
 interface Blob { readonly size: number }
 declare var Blob: { new (parts: unknown[]): Blob };
+interface File extends Blob { readonly name: string }
+declare var File: { new (parts: unknown[], name: string): File };
 interface ReadableStream<R = any> { cancel(): Promise<R | void> }
 interface WritableStream<W = any> { abort(reason?: W): Promise<void> }
 declare var WritableStream: { new <W>(): WritableStream<W> };
@@ -76,6 +78,8 @@ interface OffscreenCanvas { readonly width: number; readonly height: number }
 interface ImageBitmap { readonly width: number; readonly height: number }
 interface VideoFrame { readonly codedWidth: number }
 interface HTMLCanvasElement extends OffscreenCanvas {}
+declare var OffscreenCanvas: { new (width: number, height: number): OffscreenCanvas };
+declare var document: { createElement(name: "canvas"): HTMLCanvasElement };
 interface HTMLImageElement extends OffscreenCanvas {}
 interface HTMLVideoElement extends OffscreenCanvas {}
 type BufferSource = ArrayBuffer | ArrayBufferView;
