@@ -85,7 +85,7 @@ function* calls(name, fit, wrong) {
 /** Whether an error is one of ours, or what a function of the caller's has thrown, where that is passed on. */
 function judge(what, error, codes) {
   if (error instanceof Mine && /\.(access|batch|scope)$/.test(what)) return;
-  if (what.endsWith('.scope') && /Class constructors? /.test(error?.message)) return; // which are functions that cannot be called
+  if (what.endsWith('.scope') && error instanceof TypeError) return; // of classes and of proxies that are functions and cannot be called
   if (!(error instanceof SubletError)) throw new Error(`${what}: ${error?.stack ?? String(error)}`); // the text of a stack takes long
   if (!codes.has(error.code)) throw new Error(`${what}: the code ${error.code} is not documented: ${error.message}`);
 }
