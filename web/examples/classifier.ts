@@ -25,11 +25,11 @@ export async function run(gpu: Gpu, steps = 40, hidden = 8) {
     using d = gpu.nn.crossEntropyGrad(output.matmul(w2).add(b2), labels).div(64).eval();
     using dh = d.matmul(w2.T).tanhGrad(output).eval();
     adam.step(w2, output.T.matmul(d)); // only now: dh was computed with the old w2
-    adam.step(b2, d.sum({ axis: 0 }));
+    adam.step(b2, d.sum(0));
     adam.step(w1, x.T.matmul(dh));
-    adam.step(b1, dh.sum({ axis: 0 }));
+    adam.step(b1, dh.sum(0));
   }
   const loss = await gpu.nn.crossEntropy(logits, labels).mean().value();
-  const accuracy = await logits.argMax({ axis: 1 }).equal(labels).astype("float32").mean().value();
+  const accuracy = await logits.argMax(1).equal(labels).astype("float32").mean().value();
   return { start, loss, accuracy };
 }

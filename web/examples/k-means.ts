@@ -10,14 +10,14 @@ export const points = Float32Array.from({ length: 240 }, (_, i) => around[i % 6]
 
 export async function run(gpu: Gpu, k = 3, rounds = 10) {
   using x = gpu.matrix(points.length / 2, 2, points);
-  using centres = x.takeRows(gpu.arange(0, k)).eval(); // start with the first k points
+  using centres = x.slice([0, k]).eval(); // start with the first k points
 
   for (let round = 0; round < rounds; round++) {
     // Each point's squared distance from each centre, |x|^2 - 2 x c + |c|^2. A column and a row stretch, as in NumPy.
-    const distances = x.square().sum({ axis: 1 }).sub(x.matmul(centres.T).mul(2)).add(centres.square().sum({ axis: 1 }).T);
+    const distances = x.square().sum(1).sub(x.matmul(centres.T).mul(2)).add(centres.square().sum(1).T);
     using member = distances.neg().hardmax().eval(); // 1 in the column of the nearest centre, 0 elsewhere
     // Sums of the members of each cluster, divided by their number.
-    centres.assign(member.T.matmul(x).div(member.sum({ axis: 0 }).T));
+    centres.assign(member.T.matmul(x).div(member.sum(0).T));
   }
   return { centres: Array.from(await centres.read()) };
 }

@@ -10,8 +10,8 @@ export const rents = [610, 790, 845, 980, 1105, 1260, 1415, 1760];
 
 export async function run(gpu: Gpu) {
   // `using` closes a matrix at the end of the block. Expressions, such as x, hold no memory and need no closing.
-  using features = gpu.matrix(flats.length, 2, flats.flat());
-  using y = gpu.matrix(rents.length, 1, rents);
+  using features = gpu.matrix(flats);
+  using y = gpu.matrix(rents.map((rent) => [rent]));
   using ones = gpu.ones(flats.length, 1);
   const x = gpu.hstack([ones, features]); // the column of ones stands for the intercept
 

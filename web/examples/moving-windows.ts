@@ -15,7 +15,7 @@ export async function run(gpu: Gpu, days = 20) {
   const windows = series.gather(gpu.arange(1), start.add(day).astype("int32"));
 
   const [mean, deviation, highest] = await Promise.all([
-    windows.mean({ axis: 1 }).read(), windows.std({ axis: 1, ddof: 1 }).read(), windows.max({ axis: 1 }).read(),
+    windows.mean(1).read(), windows.std({ axis: 1, ddof: 1 }).read(), windows.max(1).read(),
   ]);
   return { mean: Array.from(mean), deviation: Array.from(deviation), highest: Array.from(highest) };
 }

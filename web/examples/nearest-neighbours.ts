@@ -14,7 +14,7 @@ export async function run(gpu: Gpu, k = 3) {
   using q = gpu.matrix(queries.length / width, width, queries);
 
   // Rows of length 1: then a product of two rows is their cosine. A column of norms stretches along the rows.
-  const unit = x.div(x.norm2({ axis: 1 })), asked = q.div(q.norm2({ axis: 1 }));
+  const unit = x.div(x.norm2(1)), asked = q.div(q.norm2(1));
   using cosines = asked.matmul(unit.T).eval(); // a row for each query, a column for each document
 
   // For each row the k largest, the largest first, and where they are. Only 2 * 4 * k numbers come back.

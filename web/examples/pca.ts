@@ -12,15 +12,15 @@ export const flowers = [
 ];
 
 export async function run(gpu: Gpu) {
-  using x = gpu.matrix(flowers.length, 4, flowers.flat());
-  using centred = x.sub(x.mean({ axis: 0 })).eval(); // each column less its mean
+  using x = gpu.matrix(flowers);
+  using centred = x.sub(x.mean(0)).eval(); // each column less its mean
 
   // centred = U S V': the columns of V are the components, the squares of S their shares of the variance.
   const variances = centred.singularValues().square();
   using shares = variances.div(variances.sum()).eval();
   using components = centred.rightVectors().eval();
   // The data in the first two components, as for a plot. The sign of a component is arbitrary.
-  const first = components.takeCols(gpu.arange(0, 2));
+  const first = components.slice(null, [0, 2]);
   using plane = centred.matmul(first).eval();
 
   return { shares: Array.from(await shares.read()), plane: Array.from(await plane.read()) };

@@ -8,13 +8,13 @@ import type { Gpu } from "sublet";
 export const people = [[23, 28000, 1], [35, 41000, 1], [41, NaN, 1], [58, 75000, 1], [30, 38000, 1]];
 
 export async function run(gpu: Gpu) {
-  using x = gpu.matrix(people.length, 3, people.flat());
+  using x = gpu.matrix(people);
 
   // Missing values count neither for the mean nor for the variance: 0 takes their places in the sums.
-  const missing = x.isNaN(), known = missing.logicalNot().sum({ axis: 0 });
-  using mean = gpu.where(missing, 0, x).sum({ axis: 0 }).div(known).eval();
+  const missing = x.isNaN(), known = missing.logicalNot().sum(0);
+  using mean = gpu.where(missing, 0, x).sum(0).div(known).eval();
   const difference = gpu.where(missing, 0, x.sub(mean)); // a missing value becomes the mean
-  using deviation = difference.square().sum({ axis: 0 }).div(known.sub(1)).sqrt().eval(); // of a sample: divided by n - 1
+  using deviation = difference.square().sum(0).div(known.sub(1)).sqrt().eval(); // of a sample: divided by n - 1
 
   // A constant column has deviation 0. recipOrZero makes it 0, where a division would make NaN of it.
   const scaled = difference.mul(deviation.recipOrZero());

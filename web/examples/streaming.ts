@@ -18,7 +18,7 @@ export async function run(gpu: Gpu, source: AsyncIterable<Float32Array> = measur
   let n = 0;
   for await (const values of source) {
     using rows = gpu.matrix(values.length / cols, cols, values); // copied at once: the source may use the array again
-    sum.assign(sum.add(rows.sum({ axis: 0 })));
+    sum.assign(sum.add(rows.sum(0)));
     products.assign(products.add(rows.T.matmul(rows)));
     n += rows.rows;
     if (n % 1000 === 0) await gpu.sync(); // not to queue work faster than it is done

@@ -22,7 +22,7 @@ export async function main() {
   const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage;
   const shared = device.createBuffer({ size: 3 * 4, usage: STORAGE | COPY_SRC | COPY_DST });
   using sums = gpu.wrapBuffer(shared, 3, 1);
-  sums.assign(squares.log().sum({ axis: 1 }));
+  sums.assign(squares.log().sum(1));
   await sums.buffer; // it is on the queue now, so whatever TF.js submits next comes after it
 
   // And back: TF.js uses the same buffer, and does not copy it either.
