@@ -226,9 +226,9 @@ func (m *generator) variables(mod *Module) {
 
 // bind adds a binding to those there are, in the order of their numbers. There are few, and package slices' sort takes 9 KB of a program.
 func (m *generator) bind(b Binding) {
-	l := append(m.bindings, b)
+	m.bindings = append(m.bindings, b)
+	l := m.bindings
 	for i := len(l) - 1; i > 0 && l[i].Binding < l[i-1].Binding; i-- {
 		l[i], l[i-1] = l[i-1], l[i]
 	}
-	m.bindings = l
 }
