@@ -165,15 +165,17 @@ export async function load(tools, gpu, session, source, options) {
 
 /** What is saved under a name: of a matrix it is read now. @param {Tools} tools @param {Session} session @param {string} name @param {any} value @param {AbortSignal | undefined} signal @returns {Promise<Saved>} */
 async function saved(tools, session, name, value, signal) {
-  const {Param, bytesOf, dtypeOfData, failure, inside, insideTensor, isBuffer, read, shapeOf} = tools, where = 'save';
+  const {Param, bytesOf, dtypeOfData, failure, inside, insideTensor, isBuffer, read, shapeOf, show} = tools, where = 'save';
   const part = inside(value, where) ?? insideTensor(value, where);
   if (part && part.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
   if (part || value instanceof Param) {
     const {dtype, shape} = value, data = await value.read({signal});
     return {name, dtype, shape, data: /** @type {Uint8Array<ArrayBuffer>} */ (bytesOf(data))};
   }
-  const {data, shape, dtype: said} = read(where, value ?? 5, ['data', 'shape', 'dtype']), own = dtypeOfData(data), dtype = said ?? own;
-  if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, `${JSON.stringify(name)} is neither a matrix, a tensor nor {data, shape, dtype}`);
+  const neither = `${name === '' ? '' : `${JSON.stringify(name)}: `}${show(value)} is neither a matrix, a tensor nor {data, shape, dtype}`;
+  if (typeof value !== 'object' || value === null) throw failure('ErrInvalid', where, neither);
+  const {data, shape, dtype: said} = read(where, value, ['data', 'shape', 'dtype']), own = dtypeOfData(data), dtype = said ?? own;
+  if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, neither);
   if (typeof dtype !== 'string') throw failure('ErrInvalid', where, `${JSON.stringify(name)}: memory without a dtype`);
   const dims = shapeOf(where, shape).map(Number), bytes = /** @type {Uint8Array<ArrayBuffer>} */ (ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data)).slice();
   if (said !== undefined && said !== own && !['uint8', undefined].includes(own) && !(own === 'uint16' && ['float16', 'bfloat16'].includes(said))) {
@@ -185,10 +187,15 @@ async function saved(tools, session, name, value, signal) {
 }
 
 /** @param {Tools} tools @param {any} entries @returns {[string, unknown][]} */
-function pairsOf({failure, guard, show}, entries) {
-  const where = 'save';
+function pairsOf({Param, failure, guard, inside, insideTensor, isBuffer, show}, entries) {
+  const where = 'save', alone = entries instanceof Param || ArrayBuffer.isView(entries) || isBuffer(entries) || (inside(entries, where) ?? insideTensor(entries, where));
+  if (alone) throw failure('ErrInvalid', where, 'an array without a name; give {name: array}, or save it as .npy');
   if (typeof entries !== 'object' || entries === null) throw failure('ErrInvalid', where, `${show(entries)} holds no names and arrays`);
-  const pairs = guard(where, () => typeof entries[Symbol.iterator] === 'function' ? Array.from(entries, ([name, value]) => [name, value]) : Object.entries(entries));
+  const pairs = guard(where, () => typeof entries[Symbol.iterator] === 'function' ? Array.from(entries, (pair) => {
+    if (typeof pair !== 'object' || pair === null) throw failure('ErrInvalid', where, `${show(pair)} is no pair of a name and an array`);
+    const [name, value] = pair;
+    return [name, value];
+  }) : Object.entries(entries));
   for (const [name] of pairs) if (typeof name !== 'string') throw failure('ErrInvalid', where, `name ${show(name)}`);
   return /** @type {[string, unknown][]} */ (pairs);
 }
@@ -211,12 +218,12 @@ function* entriesOf(format, rows, {values, indices, offsets}) {
 async function savedMtx(tools, session, x, signal) {
   const {Sparse, failure, inside} = tools, where = 'save', part = inside(x, where);
   if (part && part.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
-  if (x instanceof Sparse) return writeCoordinates(x.rows, x.cols, entriesOf(x.format, x.rows, await x.parts({signal})));
+  if (x instanceof Sparse) return writeCoordinates(x.rows, x.cols, entriesOf(x.format, x.rows, await x.parts({signal})), x.dtype);
   const {dtype, shape, data} = await saved(tools, session, '', x, signal);
   if (shape.length > 2) throw failure('ErrShape', where, `(${shape}) is no matrix`);
   const list = dtype.startsWith('complex') ? null : numbersOf(dtype, data.slice());
   if (!list) throw failure('ErrType', where, `.mtx has no ${dtype}`);
-  return writeArray(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, Float64Array.from(list, Number));
+  return writeArray(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, list, dtype);
 }
 
 /** @param {Tools} tools @param {Session} session @param {any} entries @param {unknown} options @returns {Promise<Blob>} */
