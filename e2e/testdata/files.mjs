@@ -120,11 +120,11 @@ export const tests = {
       same(await again.read(), await x.read(), name);
       again.close();
     }
-    const changing = gpu.matrix(1, 2, [1, 2]), saving = gpu.save({changing}, {format: 'npz'});
-    await new Promise((done) => setTimeout(done, 50));
+    const changing = gpu.matrix(1, 2, [1, 2]), memory = Float32Array.of(3), saving = gpu.save({changing, memory: {data: memory, shape: [1]}}, {format: 'npz'});
     changing.assign(0).close();
+    memory[0] = 4;
     const was = await gpu.load(await saving);
-    same(await was.get('changing').read(), [1, 2], 'what it was when it was saved');
+    same([...await was.get('changing').read(), ...await was.get('memory').read()], [1, 2, 3], 'what it was when it was saved');
     for (const x of [...list.map(([, m]) => m), entries.find(([name]) => name === 'none')[1], cube, big, was]) x.close();
     await nothingLeft(gpu, before, 'files');
   }),
