@@ -120,11 +120,11 @@ export const tests = {
       same(await again.read(), await x.read(), name);
       again.close();
     }
-    const changing = gpu.matrix(1, 2, [1, 2]), saving = gpu.save({changing}, {format: 'npz'});
-    await new Promise((done) => setTimeout(done, 50));
+    const changing = gpu.matrix(1, 2, [1, 2]), memory = Float32Array.of(3), saving = gpu.save({changing, memory: {data: memory, shape: [1]}}, {format: 'npz'});
     changing.assign(0).close();
+    memory[0] = 4;
     const was = await gpu.load(await saving);
-    same(await was.get('changing').read(), [1, 2], 'what it was when it was saved');
+    same([...await was.get('changing').read(), ...await was.get('memory').read()], [1, 2, 3], 'what it was when it was saved');
     for (const x of [...list.map(([, m]) => m), entries.find(([name]) => name === 'none')[1], cube, big, was]) x.close();
     await nothingLeft(gpu, before, 'files');
   }),
@@ -160,6 +160,15 @@ export const tests = {
     const odd = gpu.matrix(1, 4, [0.1, 16777216, -0, 1e-45]), text = await (await odd.save({format: 'mtx'})).text();
     check(text === '%%MatrixMarket matrix array real general\n1 4\n0.1\n16777216\n-0\n1.4013e-45\n', `written was ${text}`);
     for (const x of [s, ints, odd]) x.close();
+    const exact = [2147483647, -123456792, 16777217], whole = gpu.matrix(1, 3, exact, {dtype: 'int32'}), stored = gpu.sparse(1, 3, {format: 'csr', values: exact, indices: [0, 1, 2], offsets: [0, 3], dtype: 'int32'});
+    for (const x of [whole, stored]) {
+      const again = await gpu.load(await gpu.save(x, {format: 'mtx'}), {dtype: 'int32'});
+      same(await again.read(), exact, 'integers of which float32 has other digits');
+      again.close();
+      x.close();
+    }
+    const long = await gpu.save({data: BigInt64Array.of(9007199254740993n), shape: [1, 1]}, {format: 'mtx'}), double = await gpu.save({data: Float64Array.of(123456792, 0.1), shape: [2]}, {format: 'mtx'});
+    check((await long.text()).endsWith('\n9007199254740993\n') && (await double.text()).endsWith('\n123456792\n0.1\n'), 'numbers of 64 bits');
     const bad = [
       ['ErrFormat', ''], ['ErrFormat', '%%MatrixMarket matrix'], ['ErrFormat', '%%MatrixMarket matrix coordinate odd general\n1 1 0'], ['ErrType', '%%MatrixMarket matrix array complex general\n1 1\n1 1'],
       ['ErrFormat', '%%MatrixMarket matrix coordinate real general\n1 1 1\n2 1 5'], ['ErrFormat', '%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 x'], ['ErrTruncated', '%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1'],
@@ -214,6 +223,10 @@ export const tests = {
       ['ErrShape', {data: new Uint8Array(5), shape: [4]}, {format: 'npy'}], ['ErrType', {data: new Uint8Array(2), shape: [1], dtype: 'bfloat16'}, {format: 'npy'}], ['ErrInvalid', {data: new Uint8Array(3), shape: 4}, {format: 'npy'}],
       ['ErrInvalid', {data: new Float32Array(3), shape: [3], dtype: 'int32'}, {format: 'npy'}], ['ErrType', gpu.matrix(1, 1, Float32Array.of(1, 2), {dtype: 'complex64'}), {format: 'mtx'}], ['ErrShape', gpu.tensor([1], [1, 1, 1]), {format: 'mtx'}],
     ]) await fails(code, `${JSON.stringify(options)} of ${entries?.dtype}`, () => gpu.save(entries, options));
+    for (const [entries, why] of [[m, 'an array without a name'], [gpu.tensor([1], [1]), 'an array without a name'], [Float32Array.of(1), 'an array without a name'], [{a: null}, '"a": null is neither'], [[5], '5 is no pair']]) {
+      const error = await gpu.save(entries, {format: 'npz'}).catch((e) => e);
+      check(error.code === 'ErrInvalid' && error.message.includes(why), `want ${why}: ${error?.message}`);
+    }
     m.close();
     await fails('ErrClosed', 'a matrix that was closed', () => m.save({format: 'npy'}));
     other.close();
@@ -237,6 +250,9 @@ export const tests = {
       ['ErrFormat', undefined, tensors({__metadata__: {a: 5}}, new Uint8Array(0))], ['ErrFormat', undefined, tensors({a: null})], ['ErrFormat', undefined, tensors('{"a')], ['ErrTooLarge', undefined, tensors({a: {dtype: 'F32', shape: Array(33).fill(1), data_offsets: [0, 4]}}, eight.subarray(4))],
       ['ErrUnsupported', undefined, tensors({a: {dtype: 'BF16', shape: [4], data_offsets: [0, 8]}}, eight)],
     ];
+    const far = await bytesOf(await gpu.save({a: {data: eight, shape: [8]}}, {format: 'npz'}));
+    far[far.length - 22 - 5 - 3] = 1; // the last byte but one of where the member is
+    cases.push(['ErrTruncated', far.length, far]);
     for (const [i, [code, offset, file]] of cases.entries()) {
       const error = await gpu.load(file).then(() => null, (e) => e);
       check(error instanceof SubletError && error.code === code && (offset === undefined || error.offset === offset), `case ${i}: ${error?.stack ?? 'it was loaded'}, offset ${error?.offset}, want ${code} at ${offset}`);

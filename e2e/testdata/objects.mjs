@@ -115,6 +115,8 @@ export const tests = {
       await throws('ErrInvalid', 'use', () => gpu.scope((scope) => scope.use(5)));
       await throws('ErrInvalid', 'use of nothing', () => gpu.scope((scope) => scope.use([])));
       await throws('ErrInvalid', 'run', () => gpu.scope((scope) => scope.run(5)));
+      const odd = (scope) => { gpu.zeros(9, 9).add(1).eval(); scope.use({close() { throw mine; }, [Symbol.dispose]() {}}); };
+      await throws('ErrInvalid', 'something of the caller that cannot be closed', () => gpu.scope(odd));
       let late;
       gpu.scope((scope) => { late = scope; });
       await throws('ErrClosed', 'run', () => late.run(() => {}));

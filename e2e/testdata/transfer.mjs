@@ -75,6 +75,8 @@ export const tests = {
       ['ErrInvalid', {data: new Float32Array(2), shape: [1, 2], dtype: 'float32'}], ['ErrInvalid', {data, shape: [2], dtype: 'float32'}], ['ErrInvalid', {data, shape: [1, '2'], dtype: 'float32'}], ['ErrInvalid', {data, shape: [-1, -2], dtype: 'float32'}],
       ['ErrShort', {data, shape: [1, 3], dtype: 'float32'}], ['ErrShape', {data, shape: [1, 1], dtype: 'float32'}], ['ErrShort', {data, shape: [2 ** 40, 2 ** 40], dtype: 'float32'}], ['ErrInvalid', {get data() { throw 0; }}], ['ErrInvalid', {data, shape: [1, 2], dtype: 'float32', more: 1}],
     ].entries()) await throws(code, `message ${i}`, () => gpu.attach(message));
+    const none = await (async () => gpu.attach(null))().catch((error) => error);
+    check(none.message.includes('null; it is a message of detach()'), none.message);
   }),
 };
 // A worker of these modules is a page's.

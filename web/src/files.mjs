@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {bytesOf, isBuffer} from './data.mjs';
+import {bytesOf} from './data.mjs';
 import {part} from './download.mjs';
 import {DTYPES} from './dtype.mjs';
 import {SubletError, allocate, failure, guard, show, tagOf} from './errors.mjs';
-import {inside, useFiles} from './expr.mjs';
+import {useFiles} from './expr.mjs';
 import {sourceOf, streamFailure} from './flow.mjs';
-import {Param} from './params.mjs';
-import {abortable, checkSignal, flag, read} from './source.mjs';
-import {Sparse} from './sparse.mjs';
-import {insideTensor} from './tensor-expr.mjs';
-import {dtypeOfData, shapeOf} from './tensor.mjs';
+import {FORMATS, takenAll} from './saving.mjs';
+import {abortable, checkSignal, read} from './source.mjs';
 
 // Files of formats that only JavaScript reads and writes. What does so is loaded with the first one.
 
 /** What formats.mjs needs of the package, as it is a module of its own. */
 const TOOLS = Object.freeze({
-  DTYPES, Param, Sparse, SubletError, abortable, allocate, bytesOf, checkSignal, dtypeOfData, failure, flag, guard, inside, insideTensor, isBuffer, read, shapeOf, show,
-  sourceOf, streamFailure, tagOf,
+  DTYPES, FORMATS, SubletError, abortable, allocate, bytesOf, checkSignal, failure, read, show, sourceOf, streamFailure, tagOf,
 });
 
 /** @typedef {typeof TOOLS} Tools */
@@ -36,7 +32,8 @@ export async function loadFile(gpu, session, source, options) {
 /** @param {import('./session.mjs').Session} session @param {unknown} entries @param {unknown} options @returns {Promise<Blob>} */
 export async function saveFile(session, entries, options) {
   session.check();
-  return (await formats()).save(TOOLS, session, entries, options);
+  const {list, format, compress} = takenAll(session, entries, options);
+  return (await formats()).save(TOOLS, list, format, compress);
 }
 
 useFiles(saveFile);

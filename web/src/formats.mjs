@@ -11,13 +11,12 @@ import {readSafetensors, writeSafetensors} from './files/safetensors.mjs';
 // Loads files and saves them. This is a module of its own; nothing of the package may be imported here that keeps anything.
 
 /** @typedef {import('./files.mjs').Tools} Tools */
+/** @typedef {import('./saving.mjs').Taken} Taken */
 /** @typedef {import('./files/bytes.mjs').File} File */
 /** @typedef {import('./files/bytes.mjs').Entry} Entry */
 /** @typedef {import('./files/bytes.mjs').Saved} Saved */
 /** @typedef {import('./gpu.mjs').Gpu} Gpu */
 /** @typedef {import('./session.mjs').Session} Session */
-
-const FORMATS = Object.freeze(['npy', 'npz', 'safetensors', 'mtx']);
 
 /** The arrays of a file, by name and in its order. @extends {Map<string, any>} */
 class FileArrays extends Map {
@@ -34,8 +33,8 @@ class FileArrays extends Map {
 
 // Loading.
 
-/** The format of a file, by its first bytes or its name. @param {File} file @param {string} name */
-async function formatOf(file, name) {
+/** The format of a file, by its first bytes or its name. @param {Tools['FORMATS']} FORMATS @param {File} file @param {string} name */
+async function formatOf(FORMATS, file, name) {
   const start = String.fromCharCode(...await file.slice(0, Math.min(file.size, 16)));
   if (start.startsWith(MAGIC)) return 'npy';
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return 'npz';
@@ -140,13 +139,13 @@ function wantedOf({failure, show}, names) {
 
 /** @param {Tools} tools @param {Gpu} gpu @param {Session} session @param {unknown} source @param {unknown} options */
 export async function load(tools, gpu, session, source, options) {
-  const {checkSignal, failure, read, show} = tools, where = 'load', o = read(where, options, ['format', 'dtype', 'names', 'memoryLimit', 'signal']), {dtype, names} = o;
+  const {FORMATS, checkSignal, failure, read, show} = tools, where = 'load', o = read(where, options, ['format', 'dtype', 'names', 'memoryLimit', 'signal']), {dtype, names} = o;
   checkSignal(where, o.signal);
   if (o.format !== undefined && !FORMATS.includes(o.format)) throw failure('ErrInvalid', where, `format ${show(o.format)}; there are ${FORMATS.join(', ')}`);
   if (dtype !== undefined && !typeNamed(tools, dtype)) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${tools.DTYPES.map(({name}) => name).join(', ')}`);
   const wanted = wantedOf(tools, names), {file, name, stop} = await openFile(tools, session, source, o);
   try {
-    const format = o.format ?? await formatOf(file, name);
+    const format = o.format ?? await formatOf(FORMATS, file, name);
     if (names && (format === 'npy' || format === 'mtx')) throw failure('ErrInvalid', where, `names, of which .${format} has none`);
     if (format === 'mtx') return await madeOfMtx(tools, gpu, file, dtype);
     if (format === 'npy') return await made(tools, gpu, file, await readNpy(file, '', true), dtype);
@@ -163,34 +162,11 @@ export async function load(tools, gpu, session, source, options) {
 
 // Saving.
 
-/** What is saved under a name: of a matrix it is read now. @param {Tools} tools @param {Session} session @param {string} name @param {any} value @param {AbortSignal | undefined} signal @returns {Promise<Saved>} */
-async function saved(tools, session, name, value, signal) {
-  const {Param, bytesOf, dtypeOfData, failure, inside, insideTensor, isBuffer, read, shapeOf} = tools, where = 'save';
-  const part = inside(value, where) ?? insideTensor(value, where);
-  if (part && part.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
-  if (part || value instanceof Param) {
-    const {dtype, shape} = value, data = await value.read({signal});
-    return {name, dtype, shape, data: /** @type {Uint8Array<ArrayBuffer>} */ (bytesOf(data))};
-  }
-  const {data, shape, dtype: said} = read(where, value ?? 5, ['data', 'shape', 'dtype']), own = dtypeOfData(data), dtype = said ?? own;
-  if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, `${JSON.stringify(name)} is neither a matrix, a tensor nor {data, shape, dtype}`);
-  if (typeof dtype !== 'string') throw failure('ErrInvalid', where, `${JSON.stringify(name)}: memory without a dtype`);
-  const dims = shapeOf(where, shape).map(Number), bytes = /** @type {Uint8Array<ArrayBuffer>} */ (ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data)).slice();
-  if (said !== undefined && said !== own && !['uint8', undefined].includes(own) && !(own === 'uint16' && ['float16', 'bfloat16'].includes(said))) {
-    throw failure('ErrInvalid', where, `${JSON.stringify(name)}: ${own} as ${said}`);
-  }
-  const need = (countOf(dims) ?? Infinity) * (SIZES[dtype] ?? (dtype === 'bfloat16' ? 2 : 1));
-  if (bytes.length !== need) throw failure(bytes.length < need ? 'ErrShort' : 'ErrShape', where, `${JSON.stringify(name)}: ${bytes.length} bytes, the shape takes ${need}`);
-  return {name, dtype, shape: dims, data: bytes};
-}
-
-/** @param {Tools} tools @param {any} entries @returns {[string, unknown][]} */
-function pairsOf({failure, guard, show}, entries) {
-  const where = 'save';
-  if (typeof entries !== 'object' || entries === null) throw failure('ErrInvalid', where, `${show(entries)} holds no names and arrays`);
-  const pairs = guard(where, () => typeof entries[Symbol.iterator] === 'function' ? Array.from(entries, ([name, value]) => [name, value]) : Object.entries(entries));
-  for (const [name] of pairs) if (typeof name !== 'string') throw failure('ErrInvalid', where, `name ${show(name)}`);
-  return /** @type {[string, unknown][]} */ (pairs);
+/** Waits for what is saved under a name. @param {Tools} tools @param {Taken} array @returns {Promise<Saved>} */
+async function saved({bytesOf, failure}, {name, dtype, shape, reading}) {
+  const data = /** @type {Uint8Array<ArrayBuffer>} */ (bytesOf(await reading)), need = (countOf(shape) ?? Infinity) * (SIZES[dtype] ?? (dtype === 'bfloat16' ? 2 : 1));
+  if (data.length !== need) throw failure(data.length < need ? 'ErrShort' : 'ErrShape', 'save', `${JSON.stringify(name)}: ${data.length} bytes, the shape takes ${need}`);
+  return {name, dtype, shape, data};
 }
 
 /** @param {number} i @param {number} j @param {number} v @returns {readonly [i: number, j: number, v: number]} */
@@ -207,30 +183,25 @@ function* entriesOf(format, rows, {values, indices, offsets}) {
   }
 }
 
-/** @param {Tools} tools @param {Session} session @param {any} x @param {AbortSignal | undefined} signal */
-async function savedMtx(tools, session, x, signal) {
-  const {Sparse, failure, inside} = tools, where = 'save', part = inside(x, where);
-  if (part && part.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
-  if (x instanceof Sparse) return writeCoordinates(x.rows, x.cols, entriesOf(x.format, x.rows, await x.parts({signal})));
-  const {dtype, shape, data} = await saved(tools, session, '', x, signal);
+/** @param {Tools} tools @param {Taken} array */
+async function savedMtx(tools, array) {
+  const {failure} = tools, {layout, reading} = array, where = 'save';
+  if (layout) return writeCoordinates(array.shape[0], array.shape[1], entriesOf(layout, array.shape[0], await reading), array.dtype);
+  const {dtype, shape, data} = await saved(tools, array);
   if (shape.length > 2) throw failure('ErrShape', where, `(${shape}) is no matrix`);
   const list = dtype.startsWith('complex') ? null : numbersOf(dtype, data.slice());
   if (!list) throw failure('ErrType', where, `.mtx has no ${dtype}`);
-  return writeArray(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, Float64Array.from(list, Number));
+  return writeArray(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, list, dtype);
 }
 
-/** @param {Tools} tools @param {Session} session @param {any} entries @param {unknown} options @returns {Promise<Blob>} */
-export async function save(tools, session, entries, options) {
-  const {checkSignal, failure, flag, read, show} = tools, where = 'save', o = read(where, options, ['format', 'compress', 'signal']), {format} = o;
-  const signal = checkSignal(where, o.signal), compress = flag(where, o, 'compress'), fail = (/** @type {string} */ code, /** @type {string} */ why) => failure(code, where, why);
-  if (!FORMATS.includes(format)) throw failure('ErrInvalid', where, `format ${show(format)}; there are ${FORMATS.join(', ')}`);
-  if (compress && format !== 'npz') throw failure('ErrInvalid', where, `compress, which .${format} is not`);
+/** @param {Tools} tools @param {readonly Taken[]} taken @param {string} format @param {boolean} compress @returns {Promise<Blob>} */
+export async function save(tools, taken, format, compress) {
+  const where = 'save', fail = (/** @type {string} */ code, /** @type {string} */ why) => tools.failure(code, where, why);
   try {
-    if (format === 'mtx') return await savedMtx(tools, session, entries, signal);
-    if (format === 'npy') return writeNpy(await saved(tools, session, '', entries, signal), fail);
-    const pairs = pairsOf(tools, entries), names = pairs.map(([name]) => name);
-    distinct({fail}, names);
-    const arrays = await Promise.all(pairs.map(([name, value]) => saved(tools, session, name, value, signal)));
+    if (format === 'mtx') return await savedMtx(tools, taken[0]);
+    if (format === 'npy') return writeNpy(await saved(tools, taken[0]), fail);
+    distinct({fail}, taken.map(({name}) => name));
+    const arrays = await Promise.all(taken.map((array) => saved(tools, array)));
     return format === 'npz' ? await writeNpz(arrays, compress, fail) : writeSafetensors(arrays, fail);
   } catch (error) {
     return tools.allocate(where, () => { throw error; });

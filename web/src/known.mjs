@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf} from './data.mjs';
-import {COMPLEX64, numbersIn} from './dtype.mjs';
+import {COMPLEX64, halfBits, numbersIn} from './dtype.mjs';
 import {Op} from './protocol.mjs';
 
 // Which elements JavaScript knows without asking the device, so that they can be printed: those that the page gave or read and that
@@ -71,8 +71,8 @@ export function remember(memory, bits, byColumns) {
 
 /** Remembers that all elements are one number. @param {Memory} memory @param {number} fill */
 export function rememberFill(memory, fill) {
-  const complex = memory.type === COMPLEX64;
-  memory.seen = {writes: memory.store.writes, at: () => complex ? [fill, 0] : fill};
+  const {type, store: {writes}} = memory, x = type.name === 'float16' ? halfNumber(halfBits(fill)) : type.real || type === COMPLEX64 ? Math.fround(fill) : fill;
+  memory.seen = {writes, at: () => type === COMPLEX64 ? [x, 0] : x};
 }
 
 /** Reads elements of memory by their place. What is not there is undefined. @param {DType} type @param {ArrayBufferView} bits @returns {(at: number) => Element | undefined} */

@@ -22,7 +22,7 @@ export function boundsOf(where, range, length) {
   if (!list) throw failure('ErrInvalid', where, `${show(range)}; a range is [from, to] or a number`);
   if (list.length > 2) throw failure('ErrInvalid', where, `a range of ${list.length} numbers; it is [from, to]`);
   const from = indexOf(where, list[0] ?? 0, length), to = indexOf(where, list[1] ?? length, length);
-  if (from < 0 || to < from || to > length) throw failure('ErrIndex', where, `${from}:${to} of ${length}`);
+  if (from < 0 || to < from || to > length) throw failure('ErrIndex', where, `${list[0] ?? 0}:${list[1] ?? length} of ${length}`);
   return [from, to];
 }
 

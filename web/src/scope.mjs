@@ -36,6 +36,20 @@ function closables(x) {
   return list.filter((object) => ![...reachable(object)].some((part) => part !== object && isClosable(part)));
 }
 
+/** Closes objects, all of them whatever one throws. @param {readonly Closable[]} list */
+function closeEach(list) {
+  /** @type {unknown[]} */
+  const errors = [];
+  for (const object of list) {
+    try {
+      object.close();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) guard('scope', () => { throw errors[0]; });
+}
+
 /** Whether an expression reads a matrix, or calls a function, that was closed. @param {Node} root */
 function isBroken(root) {
   const seen = new Set([root]);
@@ -77,7 +91,7 @@ export class Scope {
     const list = guard('use', () => closables(x));
     if (list.length === 0) throw failure('ErrInvalid', 'use', `${show(x)} has no matrix or anything else that is closed`);
     if (this.#ended) {
-      for (const object of list) object.close();
+      closeEach(list);
       throw failure('ErrClosed', 'use', 'the scope has ended; what it was given was closed');
     }
     for (const object of list) this.#open.add(object);
@@ -116,7 +130,7 @@ export class Scope {
     for (const object of moved) this.#open.delete(object);
     this.closeAll();
     if ([...kept].some((x) => isBroken(nodeOf(x) ?? /** @type {Node} */ ({})))) {
-      for (const object of moved) object.close();
+      closeEach(moved);
       throw failure('ErrClosed', 'scope', 'it returned an expression of matrices that are closed with it; return its eval()');
     }
     for (const object of moved) outer?.add(object);
@@ -128,7 +142,7 @@ export class Scope {
     this.#ended = true;
     const list = [...this.#open].reverse();
     this.#open.clear();
-    for (const object of list) object.close();
+    closeEach(list);
   }
 }
 

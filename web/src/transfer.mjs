@@ -16,7 +16,9 @@ export async function detached(matrix, options) {
 
 /** @param {import('./gpu.mjs').Gpu} gpu @param {unknown} message */
 export function attached(gpu, message) {
-  const where = 'attach', {data, shape: dims, dtype} = read(where, message ?? 5, ['data', 'shape', 'dtype']), type = dtypeOf(where, dtype);
+  const where = 'attach';
+  if (typeof message !== 'object' || message === null) throw failure('ErrInvalid', where, `${show(message)}; it is a message of detach(), {data, shape, dtype}`);
+  const {data, shape: dims, dtype} = read(where, message, ['data', 'shape', 'dtype']), type = dtypeOf(where, dtype);
   if (!isBuffer(data)) throw failure('ErrInvalid', where, `data ${show(data)}; it is an ArrayBuffer or a SharedArrayBuffer`);
   const shape = guard(where, () => Array.isArray(dims) ? Array.from(dims) : []), [rows, cols] = shape;
   if (shape.length !== 2 || !shape.every((n) => Number.isSafeInteger(n) && n >= 0)) throw failure('ErrInvalid', where, `shape ${show(dims)}; it is [rows, columns]`);

@@ -43,6 +43,9 @@ test('corners of what is large', () => {
   prints(gpu.matrix(2, 3, list(6), {order: 'column'}), 'Matrix 2x3 float32 on simd, column order', '[[0 2 4]', ' [1 3 5]]');
   prints(gpu.zeros(0, 3), 'Matrix 0x3 float32 on simd', '[]');
   prints(gpu.full(1000, 1, 0.1).slice([0, 1]), 'View 1x1 float32 of a 1000x1 matrix on simd', '[[0.1]]');
+  for (const [dtype, x, want] of /** @type {[any, number, string][]} */ ([['float16', 1e6, 'inf'], ['float16', 1e-9, '0'], ['float16', 0.1, '0.1'], ['float32', 1e39, 'inf'], ['float32', 1e-46, '0'], ['float32', 16777217, '16777216'], ['int32', 16777217, '16777217']])) {
+    prints(gpu.full(1, 1, x, {dtype}), `Matrix 1x1 ${dtype} on simd`, `[[${want}]]`);
+  }
   prints(gpu.eye(2, {dtype: 'complex64'}), 'Matrix 2x2 complex64 on simd', '[[1+0j 0+0j]', ' [0+0j 1+0j]]');
 });
 

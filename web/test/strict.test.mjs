@@ -96,7 +96,7 @@ test('parts', async () => {
   assert.deepEqual([m.slice([1, 3], -1).shape, m.slice({cols: [1, 3]}).shape, m.row(-1).shape, m.col(-5).shape, m.add(1).slice(0).shape], [[2, 1], [4, 2], [1, 5], [4, 1], [1, 5]]);
   assert.ok(m.slice(0).assign(1));
   for (const [code, message, args] of /** @type {[string, RegExp, any[]][]} */ ([
-    ['ErrInvalid', /slice\(\[0, 2\], \[1, 3\]\)/, [0, 2, 1, 3]], ['ErrIndex', /4 of 4/, [4]], ['ErrIndex', /-5 of 4/, [-5]], ['ErrIndex', /3:2 of 4/, [[3, 2]]], ['ErrIndex', /0:6 of 5/, [null, [0, 6]]],
+    ['ErrInvalid', /slice\(\[0, 2\], \[1, 3\]\)/, [0, 2, 1, 3]], ['ErrIndex', /4 of 4/, [4]], ['ErrIndex', /-5 of 4/, [-5]], ['ErrIndex', /3:2 of 4/, [[3, 2]]], ['ErrIndex', /0:6 of 5/, [null, [0, 6]]], ['ErrIndex', /-5:2 of 4/, [[-5, 2]]],
     ['ErrInvalid', /"0"/, ['0']], ['ErrInvalid', /0.5/, [[0.5, 1]]], ['ErrInvalid', /3 numbers/, [[0, 1, 2]]], ['ErrInvalid', /after/, [{rows: 0}, 1]], ['ErrInvalid', /NaN/, [NaN]],
   ])) fails(code, message, () => m.slice(...args));
   await assert.rejects(m.item(), {code: 'ErrShape'});

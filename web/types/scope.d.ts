@@ -3,9 +3,8 @@
 /** What a function of {@link Gpu.scope} gets: what the scope closes can be added to and taken from it. */
 export interface Scope {
   /**
-   * Hands something to the scope, which closes it: a matrix, whatever else has a `close`, or an array, a Map or an object of such. It
-   * returns what it is given. After an `await` it is how the scope hears of what is made.
-   *
+   * Hands something to the scope, which closes it: a matrix, whatever else has a `close` and can stand behind `using`, or an array, a Map or
+   * an object of such. It returns what it is given. After an `await` it is how the scope hears of what is made.
    *
    * Once the scope has ended it closes what it is given and throws `ErrClosed`.
    *

@@ -108,7 +108,7 @@ function readArray(s, kind, rows, cols, size) {
   if (rows * cols > MAX) throw s.fail('ErrTooLarge', `${rows}x${cols}`);
   if (count > size / 2 + 1) throw s.fail('ErrTruncated', `${count} numbers in ${size} bytes`);
   const dense = new Float64Array(rows * cols);
-  for (let j = 0; j < cols; j++) {
+  for (let j = 0; j < cols && rows > 0; j++) { // as there may be billions of empty columns
     for (let i = first(j); i < rows; i++) {
       const v = s.number(kind);
       dense[i * cols + j] = v;
@@ -167,9 +167,11 @@ export async function readMtx(file) {
   return matrix;
 }
 
-/** A number with the digits that tell it from its neighbours in float32. @param {number} v */
-function digits(v) {
+/** A number with the digits that tell it from its neighbours: of types that float32 holds those in float32. @param {number | bigint} v @param {string} dtype */
+function digits(v, dtype) {
+  if (typeof v === 'bigint') return String(v);
   if (!Number.isFinite(v)) return Number.isNaN(v) ? 'NaN' : v > 0 ? '+Inf' : '-Inf';
+  if (dtype.includes('int') || dtype === 'float64') return Object.is(v, -0) ? '-0' : String(v);
   for (let n = 6; n < 10; n++) {
     const short = Number(v.toPrecision(n));
     if (Math.fround(short) === v) return String(Object.is(v, -0) ? '-0' : short);
@@ -177,15 +179,15 @@ function digits(v) {
   return String(v);
 }
 
-/** @param {number} rows @param {number} cols @param {ArrayLike<number>} values row by row */
-export function writeArray(rows, cols, values) {
+/** @param {number} rows @param {number} cols @param {ArrayLike<number | bigint>} values row by row @param {string} dtype */
+export function writeArray(rows, cols, values, dtype) {
   const lines = [`${BANNER} matrix array real general`, `${rows} ${cols}`];
-  for (let j = 0; j < cols; j++) for (let i = 0; i < rows; i++) lines.push(digits(values[i * cols + j]));
+  for (let j = 0; j < cols && rows > 0; j++) for (let i = 0; i < rows; i++) lines.push(digits(values[i * cols + j], dtype));
   return new Blob([`${lines.join('\n')}\n`]);
 }
 
-/** @param {number} rows @param {number} cols @param {Iterable<readonly [i: number, j: number, v: number]>} entries */
-export function writeCoordinates(rows, cols, entries) {
-  const lines = Array.from(entries, ([i, j, v]) => `${i + 1} ${j + 1} ${digits(v)}`);
+/** @param {number} rows @param {number} cols @param {Iterable<readonly [i: number, j: number, v: number]>} entries @param {string} dtype */
+export function writeCoordinates(rows, cols, entries, dtype) {
+  const lines = Array.from(entries, ([i, j, v]) => `${i + 1} ${j + 1} ${digits(v, dtype)}`);
   return new Blob([[`${BANNER} matrix coordinate real general`, `${rows} ${cols} ${lines.length}`, ...lines, ''].join('\n')]);
 }

@@ -74,7 +74,7 @@ async function membersOf(file) {
 
 /** Where the bytes of a member begin. @param {File} file @param {Member} member */
 async function beginning(file, {name, path, packed, at}) {
-  const own = await file.slice(at, Math.min(at + 30 + path.length, file.size)), view = viewOf(own);
+  const own = await file.slice(Math.min(at, file.size), Math.min(at + 30 + path.length, file.size)), view = viewOf(own);
   if (own.length < 30 + path.length) throw file.fail('ErrTruncated', `${quoted(name)} is beyond the end`, file.size);
   if (view.getUint32(0, true) !== LOCAL) throw file.fail('ErrFormat', `${quoted(name)} has no header`, at);
   if (view.getUint16(26, true) !== path.length || path.some((byte, i) => own[30 + i] !== byte)) throw file.fail('ErrFormat', `the header of ${quoted(name)} has another name`, at + 30);
