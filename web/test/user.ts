@@ -137,8 +137,18 @@ export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unkn
   a.bitwiseAnd(1);
   // @ts-expect-error labels are int32
   gpu.nn.crossEntropy(a, a);
-  // @ts-expect-error rows are named by int32
-  a.takeRows(a);
+  void [a.takeRows(gpu.arange(0, 2)), gpu.takeCols(i, k), a.gather(gpu.arange(0, 2), i), gpu.oneHot(gpu.arange(0, 2), 3), a.putRows(a.row(0), a)];
+  // @ts-expect-error indices are real numbers
+  a.takeRows(z);
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const range: Expr<'int32'> = gpu.arange(0, 3);
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const none: Matrix<'int32'> = gpu.zeros(1, 2);
+  // @ts-expect-error it is float32, whatever it is added to
+  i.add(gpu.ones(1, 2));
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const nested: Tensor<'int32'> = gpu.tensor([[1, 2]]);
+  void [range, none, nested];
   // @ts-expect-error one of both has to be no number
   gpu.add(1, 2);
   // @ts-expect-error what is read into is of the type

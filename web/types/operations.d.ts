@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { DType, FloatDType, IntegerDType, RealOf } from "./elements.js";
+import type { DType, FloatDType, IndexDType, IntegerDType, RealOf } from "./elements.js";
 import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
 import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
@@ -1476,7 +1476,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await a.takeRows(rows).read(); // [5, 6, 1, 2]
    */
-  takeRows(rows: Expr<"int32">): Expr<T>;
+  takeRows(rows: Expr<IndexDType>): Expr<T>;
   /**
    * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
    *
@@ -1485,7 +1485,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await a.takeCols(cols).read(); // [3, 1, 6, 4]
    */
-  takeCols(cols: Expr<"int32">): Expr<T>;
+  takeCols(cols: Expr<IndexDType>): Expr<T>;
   /**
    * The Kronecker product: b times each element of a.
    *
@@ -1768,7 +1768,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.putRows(rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putRows(rows: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
    *
@@ -1777,7 +1777,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await a.putCols(cols, b).read(); // [1, 8, 3, 9]
    */
-  putCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putCols(cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
@@ -1787,7 +1787,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
    * await a.addToRows(rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToRows(rows: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
    *
@@ -1796,7 +1796,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await a.addToCols(cols, b).read(); // [1, 10, 3, 13]
    */
-  addToCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToCols(cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
    *
@@ -1844,7 +1844,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
    * await a.gather(rows, cols).read(); // [2, 3]
    */
-  gather(rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  gather(rows: Expr<IndexDType>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The products of each two rows, a column.
    *
@@ -1909,7 +1909,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.putElements(rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putElements(rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
@@ -1919,7 +1919,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.addToElements(rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToElements(rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
    *
@@ -3696,7 +3696,7 @@ export interface GpuOperations {
    * @example
    * await gpu.arange(0, 10, 2).read(); // [0, 2, 4, 6, 8]
    */
-  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<T>;
+  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of count numbers at equal distances, from start to stop, which are exact.
    *
@@ -3704,7 +3704,7 @@ export interface GpuOperations {
    * @example
    * await gpu.linspace(0, 1, 5).read(); // [0, 0.25, 0.5, 0.75, 1]
    */
-  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<T>;
+  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is `diagonal`.
    *
@@ -3753,7 +3753,7 @@ export interface GpuOperations {
    * @example
    * await gpu.oneHot(gpu.matrix(3, 1, [1, 0, 2], { dtype: "int32" }), 3).read(); // [0, 1, 0, 1, 0, 0, 0, 0, 1]
    */
-  oneHot<T extends DType = "float32">(labels: Expr<"int32">, classes: number, options?: { readonly dtype?: T }): Expr<T>;
+  oneHot<T extends DType = "float32">(labels: Expr<IndexDType>, classes: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * Each row of a n times, one below the other.
    *
@@ -3852,7 +3852,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await gpu.takeRows(a, rows).read(); // [5, 6, 1, 2]
    */
-  takeRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">): Expr<T>;
+  takeRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>): Expr<T>;
   /**
    * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
    *
@@ -3861,7 +3861,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await gpu.takeCols(a, cols).read(); // [3, 1, 6, 4]
    */
-  takeCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">): Expr<T>;
+  takeCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The Kronecker product: b times each element of a.
    *
@@ -4144,7 +4144,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomBits(1, 2, 7, 0, {dtype: "uint32"}).read(); // [4099963437, 3221879260]
    */
-  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
    * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
@@ -4154,7 +4154,7 @@ export interface GpuOperations {
    * @example
    * await gpu.uniform(1, 3, 0, 1, 7).read(); // [0.9546, 0.75015, 0.11418]
    */
-  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4165,7 +4165,7 @@ export interface GpuOperations {
    * @example
    * await gpu.normal(1, 3, 0, 1, 7).read(); // [-0.11405, -0.67401, 1.2046]
    */
-  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4176,7 +4176,7 @@ export interface GpuOperations {
    * @example
    * await gpu.truncatedNormal(1, 3, 0, 1, 7).read(); // [-0.10884, -0.63867, 1.1182]
    */
-  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
    * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4186,7 +4186,7 @@ export interface GpuOperations {
    * @example
    * await gpu.gumbel(1, 3, 0, 1, 7).read(); // [3.069, 1.2466, -0.77473]
    */
-  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
    * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
@@ -4197,7 +4197,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomIntegers(1, 5, 0, 10, 7).read(); // [9, 7, 1, 0, 4]
    */
-  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
    * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
@@ -4207,7 +4207,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomMask(1, 5, 0.5, 2, 7).read(); // [2, 2, 0, 0, 0]
    */
-  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4217,7 +4217,7 @@ export interface GpuOperations {
    * @example
    * await gpu.permutation(5, 7).read(); // [3, 2, 4, 1, 0]
    */
-  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
    * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
@@ -4227,7 +4227,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.putRows(a, rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
    *
@@ -4236,7 +4236,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await gpu.putCols(a, cols, b).read(); // [1, 8, 3, 9]
    */
-  putCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
@@ -4246,7 +4246,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
    * await gpu.addToRows(a, rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
    *
@@ -4255,7 +4255,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await gpu.addToCols(a, cols, b).read(); // [1, 10, 3, 13]
    */
-  addToCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
    *
@@ -4303,7 +4303,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
    * await gpu.gather(a, rows, cols).read(); // [2, 3]
    */
-  gather<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  gather<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The products of each two rows, a column.
    *
@@ -4368,7 +4368,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.putElements(a, rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putElements<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
@@ -4378,7 +4378,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.addToElements(a, rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToElements<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
    *

@@ -103,11 +103,11 @@ func (r row) ShapingMethod() string {
 	return "(" + list(params) + "): Expr<" + r.Element() + ">;"
 }
 
-// elementOf is the element type of an operand of a shaping.
+// elementOf is the element type of an operand of a shaping. Indices are converted to int32.
 func (r row) elementOf(name string) string {
 	for _, p := range params(r.Operation.Params) {
 		if p.name == name && p.kind == "Operand[int32]" {
-			return `"int32"`
+			return "IndexDType"
 		}
 	}
 	return "T"
@@ -169,7 +169,7 @@ func (r row) shapingFunction() string {
 	for i, p := range params {
 		switch {
 		case p.name == "options?":
-			head = `<T extends DType = "float32">(`
+			head, made = `<T extends DType = "float32">(`, "NoInfer<T>" // what the result is assigned to says nothing of it
 			params[i].kind = "{ readonly dtype?: T }"
 		case p.kind == "readonly Expr[]":
 			params[i].kind = "readonly Expr<T>[]"
