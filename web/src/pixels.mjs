@@ -330,7 +330,7 @@ function made(tools, {width, height, bytes}, {dtype, channels}) {
       const luma = red.mul(0.2126).add(green.mul(0.7152)).add(blue.mul(0.0722)).reshape(height, width);
       return (byte ? luma.add(0.5).floor().astype('uint8') : luma.div(255)).eval();
     }
-    const kept = channels === 3 ? pixels.slice(0, height * width, 0, 3) : pixels;
+    const kept = channels === 3 ? pixels.slice(null, [0, 3]) : pixels;
     return tools.tensor((byte ? kept : kept.astype('float32').div(255)).eval(), [height, width, channels]);
   } finally {
     bytes.close();

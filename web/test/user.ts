@@ -133,6 +133,11 @@ export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unkn
   i.exp();
   // @ts-expect-error the mean of whole numbers is none
   gpu.mean(i);
+  // @ts-expect-error whole numbers are counted by bincount
+  i.histogram(5, 0, 10);
+  // @ts-expect-error whole numbers are counted by bincount
+  gpu.histogram(i, 5, 0, 10);
+  void [gpu.histogram(a, 5, 0, 10), i.bincount(5), i.astype('float32').histogram(5, 0, 10)];
   // @ts-expect-error fractions have no bits
   a.bitwiseAnd(1);
   // @ts-expect-error labels are int32

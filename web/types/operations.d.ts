@@ -1882,7 +1882,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]).histogram(2, 0, 1).read(); // [1, 3]
    */
-  histogram(bins: number, low: number, high: number): Expr<"int32">;
+  histogram(this: Expr<FloatDType>, bins: number, low: number, high: number): Expr<"int32">;
   /**
    * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
    *
@@ -4341,7 +4341,7 @@ export interface GpuOperations {
    * @example
    * await gpu.histogram(gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]), 2, 0, 1).read(); // [1, 3]
    */
-  histogram<T extends DType>(a: Expr<T>, bins: number, low: number, high: number): Expr<"int32">;
+  histogram<T extends FloatDType>(a: Expr<T>, bins: number, low: number, high: number): Expr<"int32">;
   /**
    * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
    *

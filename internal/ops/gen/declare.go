@@ -95,6 +95,9 @@ func (r row) Methods() []string {
 // ShapingMethod is the declaration of a method of expressions alone.
 func (r row) ShapingMethod() string {
 	params := declaredIn(r.Others)
+	if takes := r.takes(); takes != "DType" && strings.HasPrefix(r.Declared(), "a: Expr") {
+		params = append([]declared{{"this", "Expr<" + takes + ">"}}, params...)
+	}
 	for i, p := range params {
 		if p.kind == "Expr" {
 			params[i].kind = "Expr<" + r.elementOf(p.name) + ">"
@@ -165,7 +168,7 @@ func functionParams(params []declared, kind string, at int) []declared {
 
 func (r row) shapingFunction() string {
 	params := declaredIn(r.Declared())
-	head, made := "<T extends DType>(", r.Element()
+	head, made := "<T extends "+r.takes()+">(", r.Element()
 	for i, p := range params {
 		switch {
 		case p.name == "options?":
