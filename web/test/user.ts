@@ -133,6 +133,13 @@ export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unkn
   i.exp();
   // @ts-expect-error the mean of whole numbers is none
   gpu.mean(i);
+  // @ts-expect-error there are no decompositions of whole numbers
+  i.inv();
+  // @ts-expect-error there are no decompositions of whole numbers
+  gpu.singularValues(i);
+  // @ts-expect-error complex numbers have an inverse, no singular values
+  z.singularValues();
+  void [a.singularValues(), unknown.inv(), z.inv(), z.solve(z), i.matrixPower(2), a.astype('float16').det()];
   // @ts-expect-error whole numbers are counted by bincount
   i.histogram(5, 0, 10);
   // @ts-expect-error whole numbers are counted by bincount

@@ -50,9 +50,11 @@ func (r row) takes() string {
 	switch {
 	case r.Whole:
 		return "IntegerDType"
-	case r.Real && r.OfComplex() != "":
+	case r.Name == "MatrixPower": // a product, if it is no inverse
+		return "DType"
+	case r.Real && r.OfComplex() != "", r.Name == "Solve", r.Name == "Inverse":
 		return "FloatDType | \"complex64\""
-	case r.Real:
+	case r.Real, r.Group == "decompositions":
 		return "FloatDType"
 	}
 	return "DType"
