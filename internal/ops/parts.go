@@ -58,7 +58,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Shape: "a.rows, b.cols",
 	},
 	{
-		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Least: 3, Shape: "1, bins", Makes: "int32",
+		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Real: true, Least: 3, Shape: "1, bins", Makes: "int32",
 		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "a has floats, the counts are int32. The last bin has high, too; what is outside is " +
 			"passed over. It takes the time of as many comparisons as elements and bins.",
 	},

@@ -139,6 +139,8 @@ test('pictures of bytes, and a canvas of a package for Node', async () => {
   const data = Uint8ClampedArray.from({length: 24}, (_, i) => i % 4 === 3 ? 255 : 10 * i), picture = await gpu.fromImage({data, width: 3, height: 2}, {dtype: 'uint8'});
   assert.deepEqual(picture.shape, [2, 3, 4]);
   assert.deepEqual([...await picture.read()], [...data]);
+  const colours = await gpu.fromImage({data, width: 3, height: 2}, {channels: 3, dtype: 'uint8'});
+  assert.deepEqual([...colours.shape, ...await colours.read()], [2, 3, 3, ...data.filter((_, i) => i % 4 !== 3)]);
   const drawn = {}, canvas = {width: 1, height: 1, getContext: (/** @type {string} */ kind) => kind === '2d' ? {
     createImageData: (/** @type {number} */ width, /** @type {number} */ height) => ({width, height, data: new Uint8ClampedArray(4 * width * height)}),
     putImageData: (/** @type {object} */ image) => Object.assign(drawn, image),

@@ -133,12 +133,34 @@ export async function types(typedArray: Float32Array, gpuBuffer: GPUBuffer, unkn
   i.exp();
   // @ts-expect-error the mean of whole numbers is none
   gpu.mean(i);
+  // @ts-expect-error there are no decompositions of whole numbers
+  i.inv();
+  // @ts-expect-error there are no decompositions of whole numbers
+  gpu.singularValues(i);
+  // @ts-expect-error complex numbers have an inverse, no singular values
+  z.singularValues();
+  void [a.singularValues(), unknown.inv(), z.inv(), z.solve(z), i.matrixPower(2), a.astype('float16').det()];
+  // @ts-expect-error whole numbers are counted by bincount
+  i.histogram(5, 0, 10);
+  // @ts-expect-error whole numbers are counted by bincount
+  gpu.histogram(i, 5, 0, 10);
+  void [gpu.histogram(a, 5, 0, 10), i.bincount(5), i.astype('float32').histogram(5, 0, 10)];
   // @ts-expect-error fractions have no bits
   a.bitwiseAnd(1);
   // @ts-expect-error labels are int32
   gpu.nn.crossEntropy(a, a);
-  // @ts-expect-error rows are named by int32
-  a.takeRows(a);
+  void [a.takeRows(gpu.arange(0, 2)), gpu.takeCols(i, k), a.gather(gpu.arange(0, 2), i), gpu.oneHot(gpu.arange(0, 2), 3), a.putRows(a.row(0), a)];
+  // @ts-expect-error indices are real numbers
+  a.takeRows(z);
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const range: Expr<'int32'> = gpu.arange(0, 3);
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const none: Matrix<'int32'> = gpu.zeros(1, 2);
+  // @ts-expect-error it is float32, whatever it is added to
+  i.add(gpu.ones(1, 2));
+  // @ts-expect-error it is float32, whatever it is assigned to
+  const nested: Tensor<'int32'> = gpu.tensor([[1, 2]]);
+  void [range, none, nested];
   // @ts-expect-error one of both has to be no number
   gpu.add(1, 2);
   // @ts-expect-error what is read into is of the type

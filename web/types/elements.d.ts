@@ -14,6 +14,9 @@ export type FloatDType = "float32" | "float16";
 /** The element types of whole numbers, which have bits to `bitwiseAnd`. */
 export type IntegerDType = Exclude<DType, FloatDType | "complex64">;
 
+/** The element types of indices of rows and columns: all real numbers. Fractions are cut off. */
+export type IndexDType = Exclude<DType, "complex64">;
+
 /** Where elements are neighbours in memory: along a row or along a column. */
 export type Order = "row" | "column";
 

@@ -161,10 +161,10 @@ export class Gpu {
    * await gpu.matrix([[1, 2], [3, 4]]).T.read(); // [1, 3, 2, 4]
    * await gpu.matrix(1, 2, new Int32Array([7, 8])).read(); // [7, 8]
    */
-  matrix<T extends DType = "float32">(rows: number, cols: number, values?: Numbers | readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<T extends DType = "float32">(rows: number, cols: number, values?: Numbers | readonly Numbers[], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   matrix<C extends keyof ClassDTypes>(rows: number, cols: number, values: TypedArray<C> | readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
   matrix<T extends DType>(rows: number, cols: number, values: AnyTypedArray | Values | readonly Row[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
-  matrix<T extends DType = "float32">(rows: readonly Numbers[], options?: MatrixOptions<T>): Matrix<T>;
+  matrix<T extends DType = "float32">(rows: readonly Numbers[], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   matrix<C extends keyof ClassDTypes>(rows: readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
   matrix<T extends DType>(rows: readonly (Row | AnyTypedArray)[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
   /**
@@ -174,7 +174,7 @@ export class Gpu {
    * @example
    * await gpu.zeros(1, 3).read(); // [0, 0, 0]
    */
-  zeros<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<T>;
+  zeros<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of ones.
    *
@@ -182,7 +182,7 @@ export class Gpu {
    * @example
    * await gpu.ones(1, 3, { dtype: "int32" }).read(); // [1, 1, 1]
    */
-  ones<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<T>;
+  ones<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of one value.
    *
@@ -190,7 +190,7 @@ export class Gpu {
    * @example
    * await gpu.full(1, 3, 0.5).read(); // [0.5, 0.5, 0.5]
    */
-  full<T extends DType = "float32">(rows: number, cols: number, value: number, options?: MatrixOptions<T>): Matrix<T>;
+  full<T extends DType = "float32">(rows: number, cols: number, value: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * The identity matrix.
    *
@@ -198,7 +198,7 @@ export class Gpu {
    * @example
    * await gpu.eye(2).read(); // [1, 0, 0, 1]
    */
-  eye<T extends DType = "float32">(n: number, options?: MatrixOptions<T>): Matrix<T>;
+  eye<T extends DType = "float32">(n: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
 
   /**
    * Makes a matrix of memory of yours; nothing is copied now. An evaluation that needs the elements sends them to the GPU,
@@ -213,7 +213,7 @@ export class Gpu {
    * await a.sync();
    * mine; // [10, 20, 30, 40]
    */
-  wrap<T extends DType = "float32">(data: RawMemory, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
+  wrap<T extends DType = "float32">(data: RawMemory, rows: number, cols: number, options?: WrapOptions<T>): Matrix<NoInfer<T>>;
   wrap<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: WrapOptions<T> & { readonly dtype: T }): Matrix<T>;
   wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: WrapOptions<never>): Matrix<ClassDTypes[C]>;
   /**
@@ -225,7 +225,7 @@ export class Gpu {
    * const particles = gpu.wrapBuffer(buffer, 1024, 4);
    * particles.assign(particles.add(0.01)); // your render pass finds the results in the buffer
    */
-  wrapBuffer<T extends DType = "float32">(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions<T>): Matrix<T>;
+  wrapBuffer<T extends DType = "float32">(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}.
    *
@@ -235,7 +235,7 @@ export class Gpu {
    * await a.access(true, (data) => data.set([3, 4]));
    * await a.read(); // [3, 4]
    */
-  map<T extends DType = "float32">(rows: number, cols: number, options?: Pick<MatrixOptions<T>, "dtype" | "order">): Matrix<T>;
+  map<T extends DType = "float32">(rows: number, cols: number, options?: Pick<MatrixOptions<T>, "dtype" | "order">): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix from memory, as the flags among the options say: of the memory itself, or of a copy of what `offset` and
    * `stride` place in it. A copy has no gaps and its own memory.
@@ -248,7 +248,7 @@ export class Gpu {
    * const table = new Float32Array([1, 2, 9, 3, 4, 9]);
    * await gpu.fromBuffer(table, 2, 2, { stride: 3 }).read(); // [1, 2, 3, 4]
    */
-  fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions<T>): Matrix<T>;
+  fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions<T>): Matrix<NoInfer<T>>;
   fromBuffer<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
   fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
 
@@ -277,8 +277,8 @@ export class Gpu {
   tensor<T extends DType>(from: Expr<T> | Tensor<T>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<T>;
   tensor<C extends keyof ClassDTypes>(from: TypedArray<C>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<ClassDTypes[C]>;
   tensor<T extends DType>(from: AnyTypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
-  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<T>;
-  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<T>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<NoInfer<T>>;
+  tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<NoInfer<T>>;
   /**
    * Makes a tensor of a picture, height x width x channels, and of the luminance alone a matrix, height x width. Leave the picture alone until
    * the promise is fulfilled. With WebGPU the device copies the picture, nothing comes through JavaScript but an ImageData.
@@ -291,8 +291,8 @@ export class Gpu {
    * const pixel = { data: new Uint8ClampedArray([255, 0, 0, 255]), width: 1, height: 1 };
    * await (await gpu.fromImage(pixel)).read(); // [1, 0, 0, 1]
    */
-  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options: LuminanceOptions & { readonly dtype?: T }): Promise<Matrix<T>>;
-  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options?: PictureOptions & { readonly dtype?: T }): Promise<Tensor<T>>;
+  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options: LuminanceOptions & { readonly dtype?: T }): Promise<Matrix<NoInfer<T>>>;
+  fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options?: PictureOptions & { readonly dtype?: T }): Promise<Tensor<NoInfer<T>>>;
   /**
    * Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients.
    *

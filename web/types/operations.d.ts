@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { DType, FloatDType, IntegerDType, RealOf } from "./elements.js";
+import type { DType, FloatDType, IndexDType, IntegerDType, RealOf } from "./elements.js";
 import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
 import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
@@ -1476,7 +1476,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await a.takeRows(rows).read(); // [5, 6, 1, 2]
    */
-  takeRows(rows: Expr<"int32">): Expr<T>;
+  takeRows(rows: Expr<IndexDType>): Expr<T>;
   /**
    * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
    *
@@ -1485,7 +1485,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await a.takeCols(cols).read(); // [3, 1, 6, 4]
    */
-  takeCols(cols: Expr<"int32">): Expr<T>;
+  takeCols(cols: Expr<IndexDType>): Expr<T>;
   /**
    * The Kronecker product: b times each element of a.
    *
@@ -1540,7 +1540,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [2, 1, 1, 3]), b = gpu.matrix(2, 1, [3, 5]);
    * await a.solve(b).read(); // [0.8, 1.4]
    */
-  solve(b: Expr<T>): Expr<T>;
+  solve(this: Expr<FloatDType | "complex64">, b: Expr<T>): Expr<T>;
   /**
    * The inverse of a square a, by LU with partial pivoting. A singular a is `ErrSingular` or gives infinities or NaN, as
    * with `solve`. `solve` is faster and more accurate than a product with it.
@@ -1549,7 +1549,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [2, 1, 1, 1]).inv().read(); // [1, -1, -1, 2]
    */
-  inv(): Expr<T>;
+  inv(this: Expr<FloatDType | "complex64">): Expr<T>;
   /**
    * The determinant of a square a, 1x1. `logDet` does not overflow.
    *
@@ -1557,7 +1557,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 3, 4]).det().value(); // -2
    */
-  det(): Expr<T>;
+  det(this: Expr<FloatDType>): Expr<T>;
   /**
    * The logarithm of the absolute value of the determinant of a square a, 1x1.
    *
@@ -1565,7 +1565,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [2, 0, 0, 3]).logDet().value(); // 1.7918
    */
-  logDet(): Expr<T>;
+  logDet(this: Expr<FloatDType>): Expr<T>;
   /**
    * The sign of the determinant of a square a, 1x1: 1, -1 or 0.
    *
@@ -1573,7 +1573,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 3, 4]).detSign().value(); // -1
    */
-  detSign(): Expr<T>;
+  detSign(this: Expr<FloatDType>): Expr<T>;
   /**
    * L of P * a = L * U, with partial pivoting: its diagonal is 1.
    *
@@ -1581,7 +1581,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 4, 4]).lowerLU().read(); // [1, 0, 0.25, 1]
    */
-  lowerLU(): Expr<T>;
+  lowerLU(this: Expr<FloatDType>): Expr<T>;
   /**
    * U of P * a = L * U, with partial pivoting.
    *
@@ -1589,7 +1589,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 4, 4]).upperLU().read(); // [4, 4, 0, 1]
    */
-  upperLU(): Expr<T>;
+  upperLU(this: Expr<FloatDType>): Expr<T>;
   /**
    * P * a of P * a = L * U: the rows of a in the order of the pivots.
    *
@@ -1597,7 +1597,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 4, 4]).permutedLU().read(); // [4, 4, 1, 2]
    */
-  permutedLU(): Expr<T>;
+  permutedLU(this: Expr<FloatDType>): Expr<T>;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
    * another matrix is `ErrNotPosDef`; where it is only assigned, it has NaN on its diagonal.
@@ -1606,7 +1606,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [4, 2, 2, 5]).cholesky().read(); // [2, 0, 1, 2]
    */
-  cholesky(): Expr<T>;
+  cholesky(this: Expr<FloatDType>): Expr<T>;
   /**
    * The solution x of a * x = b for a lower triangular a, whose lower triangle is read.
    *
@@ -1615,7 +1615,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [2, 0, 1, 1]), b = gpu.matrix(2, 1, [4, 5]);
    * await a.solveLower(b).read(); // [2, 3]
    */
-  solveLower(b: Expr<T>): Expr<T>;
+  solveLower(this: Expr<FloatDType>, b: Expr<T>): Expr<T>;
   /**
    * The solution x of a * x = b for an upper triangular a, whose upper triangle is read.
    *
@@ -1624,7 +1624,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [2, 1, 0, 1]), b = gpu.matrix(2, 1, [4, 2]);
    * await a.solveUpper(b).read(); // [1, 2]
    */
-  solveUpper(b: Expr<T>): Expr<T>;
+  solveUpper(this: Expr<FloatDType>, b: Expr<T>): Expr<T>;
   /**
    * The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all.
    *
@@ -1633,7 +1633,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 1, [2, 4]), b = gpu.matrix(2, 1, [6, 8]);
    * await a.solveStack(b).read(); // [3, 2]
    */
-  solveStack(b: Expr<T>): Expr<T>;
+  solveStack(this: Expr<FloatDType>, b: Expr<T>): Expr<T>;
   /**
    * Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
    *
@@ -1641,7 +1641,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [0, 1, 1, 0]).qFactor().abs().read(); // [0, 1, 1, 0]
    */
-  qFactor(): Expr<T>;
+  qFactor(this: Expr<FloatDType>): Expr<T>;
   /**
    * R of a = Q * R, upper triangular.
    *
@@ -1649,7 +1649,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 4, 5]).rFactor().abs().read(); // [5, 4, 0, 3]
    */
-  rFactor(): Expr<T>;
+  rFactor(this: Expr<FloatDType>): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
    * than rows. The rank of a is its smaller dimension; `pinv` takes any.
@@ -1659,7 +1659,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(3, 2, [1, 0, 1, 1, 1, 2]), b = gpu.matrix(3, 1, [1, 3, 5]);
    * await a.lstsq(b).read(); // [1, 2]
    */
-  lstsq(b: Expr<T>): Expr<T>;
+  lstsq(this: Expr<FloatDType>, b: Expr<T>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
    *
@@ -1667,7 +1667,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigenvalues().read(); // [1, 3]
    */
-  eigenvalues(): Expr<T>;
+  eigenvalues(this: Expr<FloatDType>): Expr<T>;
   /**
    * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
    * order, by Jacobi rotations.
@@ -1676,7 +1676,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [2, 1, 1, 2]).eigvalsh().read(); // [1, 3]
    */
-  eigvalsh(): Expr<T>;
+  eigvalsh(this: Expr<FloatDType>): Expr<T>;
   /**
    * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
    *
@@ -1684,7 +1684,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [2, 0, 0, 1]).eigenvectors().abs().read(); // [0, 1, 1, 0]
    */
-  eigenvectors(): Expr<T>;
+  eigenvectors(this: Expr<FloatDType>): Expr<T>;
   /**
    * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
@@ -1692,7 +1692,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).singularValues().read(); // [4, 3]
    */
-  singularValues(): Expr<T>;
+  singularValues(this: Expr<FloatDType>): Expr<T>;
   /**
    * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
@@ -1700,7 +1700,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).svdvals().read(); // [4, 3]
    */
-  svdvals(): Expr<T>;
+  svdvals(this: Expr<FloatDType>): Expr<T>;
   /**
    * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -1708,7 +1708,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).leftVectors().abs().read(); // [0, 1, 1, 0]
    */
-  leftVectors(): Expr<T>;
+  leftVectors(this: Expr<FloatDType>): Expr<T>;
   /**
    * V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -1716,7 +1716,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).rightVectors().abs().read(); // [0, 1, 1, 0]
    */
-  rightVectors(): Expr<T>;
+  rightVectors(this: Expr<FloatDType>): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
    * is the larger dimension times 2^-23.
@@ -1725,7 +1725,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 1, [2, 0]).pinv().read(); // [0.5, 0]
    */
-  pinv(tolerance?: number): Expr<T>;
+  pinv(this: Expr<FloatDType>, tolerance?: number): Expr<T>;
   /**
    * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
    * times 2^-23.
@@ -1734,7 +1734,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [1, 2, 2, 4]).rank().value(); // 1
    */
-  rank(tolerance?: number): Expr<T>;
+  rank(this: Expr<FloatDType>, tolerance?: number): Expr<T>;
   /**
    * The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
    *
@@ -1742,7 +1742,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [3, 0, 0, 4]).cond().value(); // 1.3333
    */
-  cond(): Expr<T>;
+  cond(this: Expr<FloatDType>): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
    *
@@ -1750,7 +1750,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(2, 2, [0, 1, 0, 0]).expm().read(); // [1, 1, 0, 1]
    */
-  expm(): Expr<T>;
+  expm(this: Expr<FloatDType>): Expr<T>;
   /**
    * The product of k square matrices a, of its inverse for negative k.
    *
@@ -1768,7 +1768,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.putRows(rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putRows(rows: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
    *
@@ -1777,7 +1777,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await a.putCols(cols, b).read(); // [1, 8, 3, 9]
    */
-  putCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putCols(cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
@@ -1787,7 +1787,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
    * await a.addToRows(rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows(rows: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToRows(rows: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
    *
@@ -1796,7 +1796,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await a.addToCols(cols, b).read(); // [1, 10, 3, 13]
    */
-  addToCols(cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToCols(cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
    *
@@ -1844,7 +1844,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
    * await a.gather(rows, cols).read(); // [2, 3]
    */
-  gather(rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  gather(rows: Expr<IndexDType>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The products of each two rows, a column.
    *
@@ -1882,7 +1882,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * @example
    * await gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]).histogram(2, 0, 1).read(); // [1, 3]
    */
-  histogram(bins: number, low: number, high: number): Expr<"int32">;
+  histogram(this: Expr<FloatDType>, bins: number, low: number, high: number): Expr<"int32">;
   /**
    * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
    *
@@ -1909,7 +1909,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.putElements(rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  putElements(rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
@@ -1919,7 +1919,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await a.addToElements(rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements(rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<T>): Expr<T>;
+  addToElements(rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<T>): Expr<T>;
   /**
    * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
    *
@@ -3696,7 +3696,7 @@ export interface GpuOperations {
    * @example
    * await gpu.arange(0, 10, 2).read(); // [0, 2, 4, 6, 8]
    */
-  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<T>;
+  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of count numbers at equal distances, from start to stop, which are exact.
    *
@@ -3704,7 +3704,7 @@ export interface GpuOperations {
    * @example
    * await gpu.linspace(0, 1, 5).read(); // [0, 0.25, 0.5, 0.75, 1]
    */
-  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<T>;
+  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is `diagonal`.
    *
@@ -3753,7 +3753,7 @@ export interface GpuOperations {
    * @example
    * await gpu.oneHot(gpu.matrix(3, 1, [1, 0, 2], { dtype: "int32" }), 3).read(); // [0, 1, 0, 1, 0, 0, 0, 0, 1]
    */
-  oneHot<T extends DType = "float32">(labels: Expr<"int32">, classes: number, options?: { readonly dtype?: T }): Expr<T>;
+  oneHot<T extends DType = "float32">(labels: Expr<IndexDType>, classes: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * Each row of a n times, one below the other.
    *
@@ -3852,7 +3852,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(3, 2, [1, 2, 3, 4, 5, 6]), rows = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await gpu.takeRows(a, rows).read(); // [5, 6, 1, 2]
    */
-  takeRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">): Expr<T>;
+  takeRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>): Expr<T>;
   /**
    * Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
    *
@@ -3861,7 +3861,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), cols = gpu.matrix(1, 2, [2, 0], { dtype: "int32" });
    * await gpu.takeCols(a, cols).read(); // [3, 1, 6, 4]
    */
-  takeCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">): Expr<T>;
+  takeCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The Kronecker product: b times each element of a.
    *
@@ -3916,7 +3916,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [2, 1, 1, 3]), b = gpu.matrix(2, 1, [3, 5]);
    * await gpu.solve(a, b).read(); // [0.8, 1.4]
    */
-  solve<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  solve<T extends FloatDType | "complex64">(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The inverse of a square a, by LU with partial pivoting. A singular a is `ErrSingular` or gives infinities or NaN, as
    * with `solve`. `solve` is faster and more accurate than a product with it.
@@ -3925,7 +3925,7 @@ export interface GpuOperations {
    * @example
    * await gpu.inv(gpu.matrix(2, 2, [2, 1, 1, 1])).read(); // [1, -1, -1, 2]
    */
-  inv<T extends DType>(a: Expr<T>): Expr<T>;
+  inv<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
   /**
    * The determinant of a square a, 1x1. `logDet` does not overflow.
    *
@@ -3933,7 +3933,7 @@ export interface GpuOperations {
    * @example
    * await gpu.det(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // -2
    */
-  det<T extends DType>(a: Expr<T>): Expr<T>;
+  det<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The logarithm of the absolute value of the determinant of a square a, 1x1.
    *
@@ -3941,7 +3941,7 @@ export interface GpuOperations {
    * @example
    * await gpu.logDet(gpu.matrix(2, 2, [2, 0, 0, 3])).value(); // 1.7918
    */
-  logDet<T extends DType>(a: Expr<T>): Expr<T>;
+  logDet<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The sign of the determinant of a square a, 1x1: 1, -1 or 0.
    *
@@ -3949,7 +3949,7 @@ export interface GpuOperations {
    * @example
    * await gpu.detSign(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // -1
    */
-  detSign<T extends DType>(a: Expr<T>): Expr<T>;
+  detSign<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * L of P * a = L * U, with partial pivoting: its diagonal is 1.
    *
@@ -3957,7 +3957,7 @@ export interface GpuOperations {
    * @example
    * await gpu.lowerLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [1, 0, 0.25, 1]
    */
-  lowerLU<T extends DType>(a: Expr<T>): Expr<T>;
+  lowerLU<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * U of P * a = L * U, with partial pivoting.
    *
@@ -3965,7 +3965,7 @@ export interface GpuOperations {
    * @example
    * await gpu.upperLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [4, 4, 0, 1]
    */
-  upperLU<T extends DType>(a: Expr<T>): Expr<T>;
+  upperLU<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * P * a of P * a = L * U: the rows of a in the order of the pivots.
    *
@@ -3973,7 +3973,7 @@ export interface GpuOperations {
    * @example
    * await gpu.permutedLU(gpu.matrix(2, 2, [1, 2, 4, 4])).read(); // [4, 4, 1, 2]
    */
-  permutedLU<T extends DType>(a: Expr<T>): Expr<T>;
+  permutedLU<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The lower triangular L of a = L * T(L) for a symmetric positive definite a, whose lower triangle is read. To read it of
    * another matrix is `ErrNotPosDef`; where it is only assigned, it has NaN on its diagonal.
@@ -3982,7 +3982,7 @@ export interface GpuOperations {
    * @example
    * await gpu.cholesky(gpu.matrix(2, 2, [4, 2, 2, 5])).read(); // [2, 0, 1, 2]
    */
-  cholesky<T extends DType>(a: Expr<T>): Expr<T>;
+  cholesky<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The solution x of a * x = b for a lower triangular a, whose lower triangle is read.
    *
@@ -3991,7 +3991,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [2, 0, 1, 1]), b = gpu.matrix(2, 1, [4, 5]);
    * await gpu.solveLower(a, b).read(); // [2, 3]
    */
-  solveLower<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  solveLower<T extends FloatDType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The solution x of a * x = b for an upper triangular a, whose upper triangle is read.
    *
@@ -4000,7 +4000,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [2, 1, 0, 1]), b = gpu.matrix(2, 1, [4, 2]);
    * await gpu.solveUpper(a, b).read(); // [1, 2]
    */
-  solveUpper<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  solveUpper<T extends FloatDType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The solutions of small systems: a is square matrices below each other, b their right sides. One launch solves them all.
    *
@@ -4009,7 +4009,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 1, [2, 4]), b = gpu.matrix(2, 1, [6, 8]);
    * await gpu.solveStack(a, b).read(); // [3, 2]
    */
-  solveStack<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  solveStack<T extends FloatDType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * Q of a = Q * R by Householder reflections: orthonormal columns, as many as the smaller dimension of a.
    *
@@ -4017,7 +4017,7 @@ export interface GpuOperations {
    * @example
    * await gpu.qFactor(gpu.matrix(2, 2, [0, 1, 1, 0])).abs().read(); // [0, 1, 1, 0]
    */
-  qFactor<T extends DType>(a: Expr<T>): Expr<T>;
+  qFactor<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * R of a = Q * R, upper triangular.
    *
@@ -4025,7 +4025,7 @@ export interface GpuOperations {
    * @example
    * await gpu.rFactor(gpu.matrix(2, 2, [3, 0, 4, 5])).abs().read(); // [5, 4, 0, 3]
    */
-  rFactor<T extends DType>(a: Expr<T>): Expr<T>;
+  rFactor<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The x of the smallest norm(a * x - b) of each column, by QR; of the smallest norm(x) itself where a has more columns
    * than rows. The rank of a is its smaller dimension; `pinv` takes any.
@@ -4035,7 +4035,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(3, 2, [1, 0, 1, 1, 1, 2]), b = gpu.matrix(3, 1, [1, 3, 5]);
    * await gpu.lstsq(a, b).read(); // [1, 2]
    */
-  lstsq<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  lstsq<T extends FloatDType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending order, by Jacobi rotations.
    *
@@ -4043,7 +4043,7 @@ export interface GpuOperations {
    * @example
    * await gpu.eigenvalues(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
    */
-  eigenvalues<T extends DType>(a: Expr<T>): Expr<T>;
+  eigenvalues<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * NumPy's name of `eigenvalues`. The eigenvalues of a symmetric a, whose lower triangle is read, as a row in ascending
    * order, by Jacobi rotations.
@@ -4052,7 +4052,7 @@ export interface GpuOperations {
    * @example
    * await gpu.eigvalsh(gpu.matrix(2, 2, [2, 1, 1, 2])).read(); // [1, 3]
    */
-  eigvalsh<T extends DType>(a: Expr<T>): Expr<T>;
+  eigvalsh<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The eigenvectors of a symmetric a in its columns, orthonormal, in the order of `eigenvalues`.
    *
@@ -4060,7 +4060,7 @@ export interface GpuOperations {
    * @example
    * await gpu.eigenvectors(gpu.matrix(2, 2, [2, 0, 0, 1])).abs().read(); // [0, 1, 1, 0]
    */
-  eigenvectors<T extends DType>(a: Expr<T>): Expr<T>;
+  eigenvectors<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
@@ -4068,7 +4068,7 @@ export interface GpuOperations {
    * @example
    * await gpu.singularValues(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
    */
-  singularValues<T extends DType>(a: Expr<T>): Expr<T>;
+  singularValues<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * NumPy's name of `singularValues`. The singular values of a as a row in descending order, by one-sided Jacobi rotations.
    *
@@ -4076,7 +4076,7 @@ export interface GpuOperations {
    * @example
    * await gpu.svdvals(gpu.matrix(2, 2, [3, 0, 0, 4])).read(); // [4, 3]
    */
-  svdvals<T extends DType>(a: Expr<T>): Expr<T>;
+  svdvals<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * U of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -4084,7 +4084,7 @@ export interface GpuOperations {
    * @example
    * await gpu.leftVectors(gpu.matrix(2, 2, [3, 0, 0, 4])).abs().read(); // [0, 1, 1, 0]
    */
-  leftVectors<T extends DType>(a: Expr<T>): Expr<T>;
+  leftVectors<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * V of the singular value decomposition a = U * diag(s) * T(V): orthonormal columns, as many as singular values.
    *
@@ -4092,7 +4092,7 @@ export interface GpuOperations {
    * @example
    * await gpu.rightVectors(gpu.matrix(2, 2, [3, 0, 0, 4])).abs().read(); // [0, 1, 1, 0]
    */
-  rightVectors<T extends DType>(a: Expr<T>): Expr<T>;
+  rightVectors<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The Moore-Penrose inverse of a. Singular values of up to tolerance times the largest are taken for 0; a tolerance of 0
    * is the larger dimension times 2^-23.
@@ -4101,7 +4101,7 @@ export interface GpuOperations {
    * @example
    * await gpu.pinv(gpu.matrix(2, 1, [2, 0])).read(); // [0.5, 0]
    */
-  pinv<T extends DType>(a: Expr<T>, tolerance?: number): Expr<T>;
+  pinv<T extends FloatDType>(a: Expr<T>, tolerance?: number): Expr<T>;
   /**
    * The number of singular values of a above tolerance times the largest, 1x1. A tolerance of 0 is the larger dimension
    * times 2^-23.
@@ -4110,7 +4110,7 @@ export interface GpuOperations {
    * @example
    * await gpu.rank(gpu.matrix(2, 2, [1, 2, 2, 4])).value(); // 1
    */
-  rank<T extends DType>(a: Expr<T>, tolerance?: number): Expr<T>;
+  rank<T extends FloatDType>(a: Expr<T>, tolerance?: number): Expr<T>;
   /**
    * The condition of a, its largest singular value by its smallest, 1x1: infinity for a singular matrix.
    *
@@ -4118,7 +4118,7 @@ export interface GpuOperations {
    * @example
    * await gpu.cond(gpu.matrix(2, 2, [3, 0, 0, 4])).value(); // 1.3333
    */
-  cond<T extends DType>(a: Expr<T>): Expr<T>;
+  cond<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The exponential of a square a, by scaling and squaring. Where a norm of a is beyond 2^19 or not finite it is NaN.
    *
@@ -4126,7 +4126,7 @@ export interface GpuOperations {
    * @example
    * await gpu.expm(gpu.matrix(2, 2, [0, 1, 0, 0])).read(); // [1, 1, 0, 1]
    */
-  expm<T extends DType>(a: Expr<T>): Expr<T>;
+  expm<T extends FloatDType>(a: Expr<T>): Expr<T>;
   /**
    * The product of k square matrices a, of its inverse for negative k.
    *
@@ -4144,7 +4144,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomBits(1, 2, 7, 0, {dtype: "uint32"}).read(); // [4099963437, 3221879260]
    */
-  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
    * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
@@ -4154,7 +4154,7 @@ export interface GpuOperations {
    * @example
    * await gpu.uniform(1, 3, 0, 1, 7).read(); // [0.9546, 0.75015, 0.11418]
    */
-  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4165,7 +4165,7 @@ export interface GpuOperations {
    * @example
    * await gpu.normal(1, 3, 0, 1, 7).read(); // [-0.11405, -0.67401, 1.2046]
    */
-  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4176,7 +4176,7 @@ export interface GpuOperations {
    * @example
    * await gpu.truncatedNormal(1, 3, 0, 1, 7).read(); // [-0.10884, -0.63867, 1.1182]
    */
-  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
    * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4186,7 +4186,7 @@ export interface GpuOperations {
    * @example
    * await gpu.gumbel(1, 3, 0, 1, 7).read(); // [3.069, 1.2466, -0.77473]
    */
-  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
    * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
@@ -4197,7 +4197,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomIntegers(1, 5, 0, 10, 7).read(); // [9, 7, 1, 0, 4]
    */
-  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
    * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
@@ -4207,7 +4207,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomMask(1, 5, 0.5, 2, 7).read(); // [2, 2, 0, 0, 0]
    */
-  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4217,7 +4217,7 @@ export interface GpuOperations {
    * @example
    * await gpu.permutation(5, 7).read(); // [3, 2, 4, 1, 0]
    */
-  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<T>;
+  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
    * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
@@ -4227,7 +4227,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.putRows(a, rows, b).read(); // [1, 2, 8, 9]
    */
-  putRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as `putRows`.
    *
@@ -4236,7 +4236,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await gpu.putCols(a, cols, b).read(); // [1, 8, 3, 9]
    */
-  putCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with rows of b added to those that a row or a column of numbers names. To a row that is named several times all are
    * added; a number that is no row is passed over. Many rows or numbers are sorted first.
@@ -4246,7 +4246,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [1, 1], { dtype: "int32" }), b = gpu.matrix(2, 2, [1, 1, 1, 1]);
    * await gpu.addToRows(a, rows, b).read(); // [1, 2, 5, 6]
    */
-  addToRows<T extends DType>(a: Expr<T>, rows: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToRows<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with columns of b added to those that a row or a column of numbers names. It is as `addToRows`.
    *
@@ -4255,7 +4255,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), cols = gpu.matrix(1, 1, [1], { dtype: "int32" }), b = gpu.matrix(2, 1, [8, 9]);
    * await gpu.addToCols(a, cols, b).read(); // [1, 10, 3, 13]
    */
-  addToCols<T extends DType>(a: Expr<T>, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToCols<T extends DType>(a: Expr<T>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with its diagonal k replaced by the elements of d, a row, a column or a 1x1 matrix, which is stretched.
    *
@@ -4303,7 +4303,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" });
    * await gpu.gather(a, rows, cols).read(); // [2, 3]
    */
-  gather<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">): Expr<T>;
+  gather<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>): Expr<T>;
   /**
    * The products of each two rows, a column.
    *
@@ -4341,7 +4341,7 @@ export interface GpuOperations {
    * @example
    * await gpu.histogram(gpu.matrix(1, 4, [0.1, 0.6, 0.9, 1]), 2, 0, 1).read(); // [1, 3]
    */
-  histogram<T extends DType>(a: Expr<T>, bins: number, low: number, high: number): Expr<"int32">;
+  histogram<T extends FloatDType>(a: Expr<T>, bins: number, low: number, high: number): Expr<"int32">;
   /**
    * How many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
    *
@@ -4368,7 +4368,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.putElements(a, rows, cols, b).read(); // [1, 8, 9, 4]
    */
-  putElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  putElements<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * a with the elements of b added to those at rows and columns, of the same size, or its one element to each. To a place
    * that is named several times all are added; what is outside is passed over. The places are sorted first.
@@ -4378,7 +4378,7 @@ export interface GpuOperations {
    * const a = gpu.matrix(2, 2, [1, 2, 3, 4]), rows = gpu.matrix(1, 2, [0, 1], { dtype: "int32" }), cols = gpu.matrix(1, 2, [1, 0], { dtype: "int32" }), b = gpu.matrix(1, 2, [8, 9]);
    * await gpu.addToElements(a, rows, cols, b).read(); // [1, 10, 12, 4]
    */
-  addToElements<T extends DType>(a: Expr<T>, rows: Expr<"int32">, cols: Expr<"int32">, b: Expr<NoInfer<T>>): Expr<T>;
+  addToElements<T extends DType>(a: Expr<T>, rows: Expr<IndexDType>, cols: Expr<IndexDType>, b: Expr<NoInfer<T>>): Expr<T>;
   /**
    * The transposes of the matrices of a stack, below each other: a is count matrices below each other.
    *

@@ -50,9 +50,11 @@ func (r row) takes() string {
 	switch {
 	case r.Whole:
 		return "IntegerDType"
-	case r.Real && r.OfComplex() != "":
+	case r.Name == "MatrixPower": // a product, if it is no inverse
+		return "DType"
+	case r.Real && r.OfComplex() != "", r.Name == "Solve", r.Name == "Inverse":
 		return "FloatDType | \"complex64\""
-	case r.Real:
+	case r.Real, r.Group == "decompositions":
 		return "FloatDType"
 	}
 	return "DType"
@@ -95,6 +97,9 @@ func (r row) Methods() []string {
 // ShapingMethod is the declaration of a method of expressions alone.
 func (r row) ShapingMethod() string {
 	params := declaredIn(r.Others)
+	if takes := r.takes(); takes != "DType" && strings.HasPrefix(r.Declared(), "a: Expr") {
+		params = append([]declared{{"this", "Expr<" + takes + ">"}}, params...)
+	}
 	for i, p := range params {
 		if p.kind == "Expr" {
 			params[i].kind = "Expr<" + r.elementOf(p.name) + ">"
@@ -103,11 +108,11 @@ func (r row) ShapingMethod() string {
 	return "(" + list(params) + "): Expr<" + r.Element() + ">;"
 }
 
-// elementOf is the element type of an operand of a shaping.
+// elementOf is the element type of an operand of a shaping. Indices are converted to int32.
 func (r row) elementOf(name string) string {
 	for _, p := range params(r.Operation.Params) {
 		if p.name == name && p.kind == "Operand[int32]" {
-			return `"int32"`
+			return "IndexDType"
 		}
 	}
 	return "T"
@@ -165,11 +170,11 @@ func functionParams(params []declared, kind string, at int) []declared {
 
 func (r row) shapingFunction() string {
 	params := declaredIn(r.Declared())
-	head, made := "<T extends DType>(", r.Element()
+	head, made := "<T extends "+r.takes()+">(", r.Element()
 	for i, p := range params {
 		switch {
 		case p.name == "options?":
-			head = `<T extends DType = "float32">(`
+			head, made = `<T extends DType = "float32">(`, "NoInfer<T>" // what the result is assigned to says nothing of it
 			params[i].kind = "{ readonly dtype?: T }"
 		case p.kind == "readonly Expr[]":
 			params[i].kind = "readonly Expr<T>[]"
