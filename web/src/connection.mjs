@@ -256,7 +256,9 @@ export class Connection {
 
   /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
   settle(...outcome) {
-    this.answers.settle(...outcome);
+    const [ticket, , code] = outcome, why = this.#refused;
+    if (code === 'ErrAborted' && why) this.answers.settle(ticket, undefined, why.code, why.message); // Go gives calls up that wait at the end
+    else this.answers.settle(...outcome);
   }
 
   /** Called by Go. @param {number} number */

@@ -196,3 +196,13 @@ test('functions', async () => {
   assert.deepEqual(program.commands().map((c) => c.command), [Command.Func, Command.New, Command.Eval, Command.Forget, Command.Flush]);
   assert.ok(held); // or else its collection would be a command, too
 });
+
+test('calls that Go gives up at the end were closed', async () => {
+  const {session, gpu} = newGpu();
+  const aborted = gpu.ones(1, 1).read(), right = gpu.ones(1, 1).read();
+  session.settle(1, undefined, 'ErrAborted', 'sublet: page: it was aborted');
+  await rejects('ErrAborted', aborted);
+  gpu.close();
+  session.settle(2, undefined, 'ErrAborted', 'sublet: page: it was aborted');
+  await rejects('ErrClosed', right);
+});
