@@ -216,8 +216,16 @@ export function checkCount(where, a, rows, cols) {
   if (rows * cols !== count) throw shapeError(where, needs('another shape', count, 'element'), a, {rows, cols});
 }
 
+/** What a dimension of -1 stands for: as many as are left beside the other; -1 if that does not go. @param {Node} a @param {unknown} other */
+function left({rows, cols}, other) {
+  const n = typeof other === 'number' ? rows * cols / other : -1;
+  return Number.isSafeInteger(n) ? n : -1;
+}
+
 /** @param {string} where @param {Node} a @param {number} rows @param {number} cols */
 export function reshape(where, a, rows, cols) {
+  if (rows === -1) rows = left(a, cols);
+  else if (cols === -1) cols = left(a, rows);
   checkDims(where, rows, cols);
   checkCount(where, a, rows, cols);
   const node = new Node(Op.Reshape, a.type, rows, cols, a, null, null, [rows, cols]);

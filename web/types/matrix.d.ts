@@ -194,9 +194,9 @@ export class Expr<T extends DType = "float32"> {
   /**
    * The same elements, row by row, in another shape. Of a matrix without gaps it is a view.
    *
-   * Shapes: `m x n` -> `rows x cols`, of as many elements.
+   * Shapes: `m x n` -> `rows x cols`, of as many elements. One of the two may be -1: it is what is left beside the other.
    * @example
-   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).reshape(3, 2).col(0).read(); // [1, 3, 5]
+   * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).reshape(-1, 2).col(0).read(); // [1, 3, 5]
    */
   reshape(rows: number, cols: number): Expr<T>;
   /**
@@ -414,9 +414,9 @@ export class View<T extends DType = "float32"> extends Expr<T> {
   /**
    * The same elements, row by row, in another shape: a view where they lie so without gaps, a computation elsewhere.
    *
-   * Shapes: `m x n` -> `rows x cols`, of as many elements.
+   * Shapes: `m x n` -> `rows x cols`, of as many elements. One of the two may be -1: it is what is left beside the other.
    * @example
-   * await gpu.matrix(2, 2, [1, 2, 3, 4]).reshape(1, 4).read(); // [1, 2, 3, 4]
+   * await gpu.matrix(2, 2, [1, 2, 3, 4]).reshape(1, -1).read(); // [1, 2, 3, 4]
    */
   reshape(rows: number, cols: number): View<T> | Expr<T>;
   /**
