@@ -216,16 +216,17 @@ export function checkCount(where, a, rows, cols) {
   if (rows * cols !== count) throw shapeError(where, needs('another shape', count, 'element'), a, {rows, cols});
 }
 
-/** What a dimension of -1 stands for: as many as are left beside the other; -1 if that does not go. @param {Node} a @param {unknown} other */
-function left({rows, cols}, other) {
-  const n = typeof other === 'number' ? rows * cols / other : -1;
+/** What a dimension of -1 stands for: as many as are left beside the other; -1 if that does not go. @param {string} where @param {Node} a @param {any} other */
+function left(where, {rows, cols}, other) {
+  checkDims(where, other, other);
+  const n = rows * cols / other;
   return Number.isSafeInteger(n) ? n : -1;
 }
 
 /** @param {string} where @param {Node} a @param {number} rows @param {number} cols */
 export function reshape(where, a, rows, cols) {
-  if (rows === -1) rows = left(a, cols);
-  else if (cols === -1) cols = left(a, rows);
+  if (rows === -1) rows = left(where, a, cols);
+  else if (cols === -1) cols = left(where, a, rows);
   checkDims(where, rows, cols);
   checkCount(where, a, rows, cols);
   const node = new Node(Op.Reshape, a.type, rows, cols, a, null, null, [rows, cols]);
