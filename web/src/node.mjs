@@ -218,7 +218,7 @@ export function checkCount(where, a, rows, cols) {
 
 /** What a dimension of -1 stands for: as many as are left beside the other; -1 if that does not go. @param {string} where @param {Node} a @param {any} other */
 function left(where, {rows, cols}, other) {
-  checkDims(where, other, other);
+  checkDims(where, other, 1);
   const n = rows * cols / other;
   return Number.isSafeInteger(n) ? n : -1;
 }

@@ -115,7 +115,7 @@ test("NumPy's names", () => {
 
 test('a dimension of -1 is what is left', () => {
   const {gpu} = newGpu(), m = gpu.zeros(4, 6);
-  assert.deepEqual([m.reshape(-1, 8).shape, m.reshape(2, -1).shape, m.add(1).reshape(-1, 1).shape, gpu.zeros(0, 6).reshape(-1, 3).shape], [[3, 8], [2, 12], [24, 1], [0, 3]]);
+  assert.deepEqual([m.reshape(-1, 8).shape, m.reshape(2, -1).shape, m.add(1).reshape(-1, 1).shape, gpu.zeros(0, 6).reshape(-1, 3).shape, gpu.zeros(1, 100000).reshape(-1, 100000).shape], [[3, 8], [2, 12], [24, 1], [0, 3], [1, 100000]]);
   for (const [rows, cols] of /** @type {any[][]} */ ([[-1, -1], [-1, 7], [0, -1], [-1, 0.5], [-2, -12], [-1, Infinity], [-1, NaN]])) assert.throws(() => m.reshape(rows, cols), {name: 'SubletError', message: /^sublet: reshape:/});
   for (const wrong of [Symbol('s'), '2', null, {valueOf() { throw 1; }}]) fails('ErrInvalid', /^sublet: reshape:/, () => m.reshape(-1, /** @type {any} */ (wrong)));
 });
