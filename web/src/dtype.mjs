@@ -112,6 +112,13 @@ export function halfBits(value) {
   return sign | (((exponent + 14) << 10) + roundEven(size * 2 ** (10 - exponent)));
 }
 
+/** The number with the bits of a float16. @param {number} bits */
+export function halfNumber(bits) {
+  const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+}
+
 /** @param {number} x not negative */
 function roundEven(x) {
   const down = Math.floor(x), rest = x - down;

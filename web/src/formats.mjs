@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {halfBits} from './dtype.mjs';
+import {halfBits, halfNumber} from './dtype.mjs';
 import {SIZES, countOf, distinct} from './files/bytes.mjs';
 import {BANNER, readMtx, writeArray, writeCoordinates} from './files/mtx.mjs';
 import {MAGIC, readNpy, writeNpy} from './files/npy.mjs';
@@ -58,17 +58,10 @@ function numbersOf(dtype, {buffer}) {
     case 'int64': return new BigInt64Array(buffer);
     case 'float32': case 'complex64': return new Float32Array(buffer);
     case 'float64': case 'complex128': return new Float64Array(buffer);
-    case 'float16': return Float32Array.from(new Uint16Array(buffer), (h) => halfOf(h));
+    case 'float16': return Float32Array.from(new Uint16Array(buffer), halfNumber);
     case 'bfloat16': return new Float32Array(Uint32Array.from(new Uint16Array(buffer), (h) => h << 16).buffer);
   }
   return null;
-}
-
-/** The number of a float16. @param {number} bits */
-function halfOf(bits) {
-  const sign = bits & 0x8000 ? -1 : 1, exponent = bits >> 10 & 31, fraction = bits & 1023;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
 }
 
 /** @typedef {Tools['DTYPES'][number]} DType */

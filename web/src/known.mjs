@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf} from './data.mjs';
-import {COMPLEX64, halfBits, numbersIn} from './dtype.mjs';
+import {COMPLEX64, halfBits, halfNumber, numbersIn} from './dtype.mjs';
 import {Op} from './protocol.mjs';
 
 // Which elements JavaScript knows without asking the device, so that they can be printed: those that the page gave or read and that
@@ -98,13 +98,6 @@ function numberAt({name}, view, at) {
     case 'uint16': return view.getUint16(at, true);
     default: return view.getFloat32(at, true);
   }
-}
-
-/** The number with the bits of a float16. @param {number} bits */
-function halfNumber(bits) {
-  const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
 }
 
 /** Elements of a matrix in memory. @param {Memory} memory @returns {((i: number, j: number) => Element | undefined) | null} */
