@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {halfBits, halfNumber} from './dtype.mjs';
+import {bytesOf} from './data.mjs';
+import {DTYPES, halfBits, halfNumber} from './dtype.mjs';
+import {allocate, failure, show} from './errors.mjs';
 import {SIZES, countOf, distinct} from './files/bytes.mjs';
 import {BANNER, readMtx, writeArray, writeCoordinates} from './files/mtx.mjs';
 import {MAGIC, readNpy, writeNpy} from './files/npy.mjs';
 import {readNpz, writeNpz} from './files/npz.mjs';
 import {openFile} from './files/open.mjs';
 import {readSafetensors, writeSafetensors} from './files/safetensors.mjs';
+import {FORMATS} from './saving.mjs';
+import {checkSignal, read} from './source.mjs';
 
-// Loads files and saves them. This is a module of its own; nothing of the package may be imported here that keeps anything.
+// Loads files and saves them.
 
-/** @typedef {import('./files.mjs').Tools} Tools */
 /** @typedef {import('./saving.mjs').Taken} Taken */
 /** @typedef {import('./files/bytes.mjs').File} File */
 /** @typedef {import('./files/bytes.mjs').Entry} Entry */
@@ -33,8 +36,8 @@ class FileArrays extends Map {
 
 // Loading.
 
-/** The format of a file, by its first bytes or its name. @param {Tools['FORMATS']} FORMATS @param {File} file @param {string} name */
-async function formatOf(FORMATS, file, name) {
+/** The format of a file, by its first bytes or its name. @param {File} file @param {string} name */
+async function formatOf(file, name) {
   const start = String.fromCharCode(...await file.slice(0, Math.min(file.size, 16)));
   if (start.startsWith(MAGIC)) return 'npy';
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return 'npz';
@@ -64,10 +67,10 @@ function numbersOf(dtype, {buffer}) {
   return null;
 }
 
-/** @typedef {Tools['DTYPES'][number]} DType */
+/** @typedef {import('./dtype.mjs').DType} DType */
 
-/** Elements as those of another type. Integers must hold them as they are. @param {Tools} tools @param {string} name @param {string} dtype @param {ArrayLike<number | bigint>} list @param {DType} type */
-function converted({allocate, failure}, name, dtype, list, type) {
+/** Elements as those of another type. Integers must hold them as they are. @param {string} name @param {string} dtype @param {ArrayLike<number | bigint>} list @param {DType} type */
+function converted(name, dtype, list, type) {
   const where = 'load', of = `${name === '' ? '' : `${JSON.stringify(name)}: `}`, complex = dtype.startsWith('complex');
   if (complex !== (type.name === 'complex64')) throw failure('ErrUnsupported', where, `${of}${dtype} as ${type.name}`);
   const array = allocate(where, () => new type.Array(list.length));
@@ -82,9 +85,9 @@ function converted({allocate, failure}, name, dtype, list, type) {
   return array;
 }
 
-/** Makes an array of a file a matrix or a tensor. @param {Tools} tools @param {Gpu} gpu @param {File} file @param {Entry} entry @param {unknown} dtype that the caller wants */
-async function made(tools, gpu, file, {name, dtype: own, shape, nbytes, data}, dtype) {
-  const {DTYPES, failure} = tools, type = typeNamed(tools, dtype ?? own);
+/** Makes an array of a file a matrix or a tensor. @param {Gpu} gpu @param {File} file @param {Entry} entry @param {unknown} dtype that the caller wants */
+async function made(gpu, file, {name, dtype: own, shape, nbytes, data}, dtype) {
+  const type = typeNamed(dtype ?? own);
   if (!type) throw failure('ErrUnsupported', 'load', `${name === '' ? '' : `${JSON.stringify(name)}: `}there are no matrices of ${own}; {dtype: "float32"} converts`);
   file.take(nbytes);
   const bytes = await data(), like = DTYPES.find((t) => t.name === own);
@@ -92,30 +95,30 @@ async function made(tools, gpu, file, {name, dtype: own, shape, nbytes, data}, d
   if (!values) {
     const list = numbersOf(own, bytes);
     if (!list) throw failure('ErrUnsupported', 'load', `${JSON.stringify(name)}: ${own} is not converted`);
-    values = converted(tools, name, own, list, type);
+    values = converted(name, own, list, type);
   }
   const options = {dtype: /** @type {any} */ (type.name)};
   if (shape.length > 2) return gpu.tensor(values, shape, options);
   return gpu.matrix(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, values, options);
 }
 
-/** @param {Tools} tools @param {unknown} name */
-const typeNamed = ({DTYPES}, name) => DTYPES.find((t) => t.name === name);
+/** @param {unknown} name */
+const typeNamed = (name) => DTYPES.find((t) => t.name === name);
 
-/** @param {Tools} tools @param {Gpu} gpu @param {File} file @param {unknown} dtype */
-async function madeOfMtx(tools, gpu, file, dtype) {
-  const {rows, cols, dense, values, indices, offsets} = await readMtx(file), type = /** @type {DType} */ (typeNamed(tools, dtype ?? 'float32'));
+/** @param {Gpu} gpu @param {File} file @param {unknown} dtype */
+async function madeOfMtx(gpu, file, dtype) {
+  const {rows, cols, dense, values, indices, offsets} = await readMtx(file), type = /** @type {DType} */ (typeNamed(dtype ?? 'float32'));
   file.take((dense ?? values ?? []).length * type.size + 4 * ((indices?.length ?? 0) + (offsets?.length ?? 0)));
-  const options = {dtype: /** @type {any} */ (type.name)}, elements = converted(tools, '', 'float64', dense ?? values ?? [], type);
+  const options = {dtype: /** @type {any} */ (type.name)}, elements = converted('', 'float64', dense ?? values ?? [], type);
   if (dense) return gpu.matrix(rows, cols, elements, options);
   return gpu.sparse(rows, cols, {format: 'csr', values: elements, indices, offsets, ...options});
 }
 
-/** @param {Tools} tools @param {Gpu} gpu @param {File} file @param {readonly Entry[]} entries @param {unknown} dtype */
-async function madeAll(tools, gpu, file, entries, dtype) {
+/** @param {Gpu} gpu @param {File} file @param {readonly Entry[]} entries @param {unknown} dtype */
+async function madeAll(gpu, file, entries, dtype) {
   const all = new FileArrays();
   try {
-    for (const entry of entries) all.set(entry.name, await made(tools, gpu, file, entry, dtype));
+    for (const entry of entries) all.set(entry.name, await made(gpu, file, entry, dtype));
   } catch (error) {
     all.close();
     throw error;
@@ -123,31 +126,31 @@ async function madeAll(tools, gpu, file, entries, dtype) {
   return all;
 }
 
-/** @param {Tools} tools @param {readonly string[] | undefined} names that are wanted @returns {(name: string) => boolean} */
-function wantedOf({failure, show}, names) {
+/** @param {readonly string[] | undefined} names that are wanted @returns {(name: string) => boolean} */
+function wantedOf(names) {
   if (names === undefined) return () => true;
   if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) throw failure('ErrInvalid', 'load', `names ${show(names)}; it is an array of texts`);
   return (name) => names.includes(name);
 }
 
-/** @param {Tools} tools @param {Gpu} gpu @param {Session} session @param {unknown} source @param {unknown} options */
-export async function load(tools, gpu, session, source, options) {
-  const {FORMATS, checkSignal, failure, read, show} = tools, where = 'load', o = read(where, options, ['format', 'dtype', 'names', 'memoryLimit', 'signal']), {dtype, names} = o;
+/** @param {Gpu} gpu @param {Session} session @param {unknown} source @param {unknown} options */
+export async function load(gpu, session, source, options) {
+  const where = 'load', o = read(where, options, ['format', 'dtype', 'names', 'memoryLimit', 'signal']), {dtype, names} = o;
   checkSignal(where, o.signal);
   if (o.format !== undefined && !FORMATS.includes(o.format)) throw failure('ErrInvalid', where, `format ${show(o.format)}; there are ${FORMATS.join(', ')}`);
-  if (dtype !== undefined && !typeNamed(tools, dtype)) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${tools.DTYPES.map(({name}) => name).join(', ')}`);
-  const wanted = wantedOf(tools, names), {file, name, stop} = await openFile(tools, session, source, o);
+  if (dtype !== undefined && !typeNamed(dtype)) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${DTYPES.map(({name}) => name).join(', ')}`);
+  const wanted = wantedOf(names), {file, name, stop} = await openFile(session, source, o);
   try {
-    const format = o.format ?? await formatOf(FORMATS, file, name);
+    const format = o.format ?? await formatOf(file, name);
     if (names && (format === 'npy' || format === 'mtx')) throw failure('ErrInvalid', where, `names, of which .${format} has none`);
-    if (format === 'mtx') return await madeOfMtx(tools, gpu, file, dtype);
-    if (format === 'npy') return await made(tools, gpu, file, await readNpy(file, '', true), dtype);
+    if (format === 'mtx') return await madeOfMtx(gpu, file, dtype);
+    if (format === 'npy') return await made(gpu, file, await readNpy(file, '', true), dtype);
     const entries = format === 'npz' ? await readNpz(file, wanted) : (await readSafetensors(file)).filter((entry) => wanted(entry.name));
     const missing = names?.find((/** @type {string} */ wish) => !entries.some((entry) => entry.name === wish));
     if (missing !== undefined) throw failure('ErrInvalid', where, `the file has no ${show(missing)}`);
-    return await madeAll(tools, gpu, file, entries, dtype);
+    return await madeAll(gpu, file, entries, dtype);
   } catch (error) {
-    return tools.allocate(where, () => { throw error; });
+    return allocate(where, () => { throw error; });
   } finally {
     stop();
   }
@@ -155,8 +158,8 @@ export async function load(tools, gpu, session, source, options) {
 
 // Saving.
 
-/** Waits for what is saved under a name. @param {Tools} tools @param {Taken} array @returns {Promise<Saved>} */
-async function saved({bytesOf, failure}, {name, dtype, shape, reading}) {
+/** Waits for what is saved under a name. @param {Taken} array @returns {Promise<Saved>} */
+async function saved({name, dtype, shape, reading}) {
   const data = /** @type {Uint8Array<ArrayBuffer>} */ (bytesOf(await reading)), need = (countOf(shape) ?? Infinity) * (SIZES[dtype] ?? (dtype === 'bfloat16' ? 2 : 1));
   if (data.length !== need) throw failure(data.length < need ? 'ErrShort' : 'ErrShape', 'save', `${JSON.stringify(name)}: ${data.length} bytes, the shape takes ${need}`);
   return {name, dtype, shape, data};
@@ -176,27 +179,27 @@ function* entriesOf(format, rows, {values, indices, offsets}) {
   }
 }
 
-/** @param {Tools} tools @param {Taken} array */
-async function savedMtx(tools, array) {
-  const {failure} = tools, {layout, reading} = array, where = 'save';
+/** @param {Taken} array */
+async function savedMtx(array) {
+  const {layout, reading} = array, where = 'save';
   if (layout) return writeCoordinates(array.shape[0], array.shape[1], entriesOf(layout, array.shape[0], await reading), array.dtype);
-  const {dtype, shape, data} = await saved(tools, array);
+  const {dtype, shape, data} = await saved(array);
   if (shape.length > 2) throw failure('ErrShape', where, `(${shape}) is no matrix`);
   const list = dtype.startsWith('complex') ? null : numbersOf(dtype, data.slice());
   if (!list) throw failure('ErrType', where, `.mtx has no ${dtype}`);
   return writeArray(shape.length === 2 ? shape[0] : 1, shape.at(-1) ?? 1, list, dtype);
 }
 
-/** @param {Tools} tools @param {readonly Taken[]} taken @param {string} format @param {boolean} compress @returns {Promise<Blob>} */
-export async function save(tools, taken, format, compress) {
-  const where = 'save', fail = (/** @type {string} */ code, /** @type {string} */ why) => tools.failure(code, where, why);
+/** @param {readonly Taken[]} taken @param {string} format @param {boolean} compress @returns {Promise<Blob>} */
+export async function save(taken, format, compress) {
+  const where = 'save', fail = (/** @type {string} */ code, /** @type {string} */ why) => failure(code, where, why);
   try {
-    if (format === 'mtx') return await savedMtx(tools, taken[0]);
-    if (format === 'npy') return writeNpy(await saved(tools, taken[0]), fail);
+    if (format === 'mtx') return await savedMtx(taken[0]);
+    if (format === 'npy') return writeNpy(await saved(taken[0]), fail);
     distinct({fail}, taken.map(({name}) => name));
-    const arrays = await Promise.all(taken.map((array) => saved(tools, array)));
+    const arrays = await Promise.all(taken.map((array) => saved(array)));
     return format === 'npz' ? await writeNpz(arrays, compress, fail) : writeSafetensors(arrays, fail);
   } catch (error) {
-    return tools.allocate(where, () => { throw error; });
+    return allocate(where, () => { throw error; });
   }
 }

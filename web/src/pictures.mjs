@@ -1,54 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {dataOf} from './data.mjs';
 import {part} from './download.mjs';
-import {FLOAT32, dtypeOf, typedArrayClass} from './dtype.mjs';
-import {failure, guard, show, tagOf} from './errors.mjs';
-import {Expr, inside, operands, usePictures} from './expr.mjs';
-import {Matrix} from './matrix.mjs';
-import * as nodes from './node.mjs';
-import {Command, Op} from './protocol.mjs';
-import {originOf, place, read} from './source.mjs';
-import {owner} from './tensor-expr.mjs';
+import {failure, show} from './errors.mjs';
+import {usePictures} from './expr.mjs';
+import {read} from './source.mjs';
 
 // Canvases and pictures: what pixels.mjs does, which only pages load that draw.
 
 /** @typedef {import('./session.mjs').Session} Session */
-
-/** What pixels.mjs uses of the package. It imports nothing: an import would be a second copy. @param {Session} session */
-function toolsOf(session) {
-  return {
-    session, failure, guard, show, tagOf, typedArrayClass,
-    /** @param {unknown} cond @param {unknown} a @param {unknown} b @returns {Expr} */
-    where(cond, a, b) {
-      const {list: [x, y, z]} = operands('toCanvas', [cond, a, b]);
-      return new Expr(session, nodes.ternary('toCanvas', Op.Where, x, y, z));
-    },
-    /** @param {string} where @param {number} rows @param {number} cols @param {string} dtype @param {{stride?: number}} [options] @param {ArrayBufferView} [values] @returns {Matrix} */
-    matrix(where, rows, cols, dtype, options = {}, values) {
-      session.check();
-      const memory = place(session, where, dtypeOf(where, dtype), rows, cols, options, 'owned'), leaf = memory.leaf();
-      const data = values && dataOf(where, memory.type, rows * cols, values);
-      session.newMatrix(leaf, memory);
-      if (data && data.bytes.length > 0) session.setData(memory, data.bytes, data.copy);
-      return new Matrix(session, leaf);
-    },
-    /** @param {string} where @param {GPUBuffer} buffer that the matrix destroys @param {number} rows @param {number} cols @param {number} stride @returns {Matrix} */
-    bytes(where, buffer, rows, cols, stride) {
-      const origin = originOf(session, where, buffer, rows, cols, {dtype: 'uint8', stride, release: 'destroy', dontOwnBuffer: true}, FLOAT32), leaf = origin.memory.leaf();
-      session.from(leaf, origin);
-      return new Matrix(session, leaf);
-    },
-    /** @param {string} where @param {Matrix} matrix @returns {Promise<GPUBuffer>} */
-    buffer(where, matrix) {
-      const {node} = /** @type {{node: import('./node.mjs').Node}} */ (inside(matrix, where));
-      return session.about(Command.Buffer, where, /** @type {import('./memory.mjs').Memory} */ (node.memory));
-    },
-    tensor: owner,
-  };
-}
-
-/** @typedef {ReturnType<typeof toolsOf>} Tools */
+/** @typedef {import('./expr.mjs').Expr} Expr */
 
 /** @type {typeof import('./pixels.mjs') | null} */
 let pixels = null;
@@ -80,10 +40,10 @@ async function toCanvas(session, x, shape, tensor, canvas, options) {
   const where = 'toCanvas';
   session.check();
   const {channels, ...o} = read(where, options, ['channels', 'colormap', 'range']), picture = pictureOf(shape, tensor, channels);
-  if (pixels) return pixels.draw(toolsOf(session), x, picture, canvas, o);
+  if (pixels) return pixels.draw(session, x, picture, canvas, o);
   const now = x.eval(); // the matrix may change while the file is loaded
   try {
-    return await (await load()).draw(toolsOf(session), now, picture, canvas, o);
+    return await (await load()).draw(session, now, picture, canvas, o);
   } finally {
     now.close();
   }
@@ -98,5 +58,5 @@ export async function fromImage(session, source, options) {
   if (![undefined, 'srgb', 'display-p3'].includes(colorSpace)) throw failure('ErrInvalid', where, `colorSpace ${show(colorSpace)}; it is "srgb" or "display-p3"`);
   channelsOf(where, channels);
   session.check();
-  return (await load()).load(toolsOf(session), source, {dtype, channels, colorSpace});
+  return (await load()).load(session, source, {dtype, channels, colorSpace});
 }

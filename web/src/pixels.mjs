@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {dataOf} from './data.mjs';
+import {FLOAT32, dtypeOf, typedArrayClass} from './dtype.mjs';
+import {failure, guard, show, tagOf} from './errors.mjs';
+import {Expr, inside, operands} from './expr.mjs';
+import {Matrix} from './matrix.mjs';
+import * as nodes from './node.mjs';
+import {Command, Op} from './protocol.mjs';
+import {originOf, place} from './source.mjs';
+import {owner} from './tensor-expr.mjs';
+
 // Draws matrices on canvases, and makes tensors of pictures. A picture is packed by expressions as one uint32 for each pixel, red in the
 // lowest byte, which is how canvases have it: the device copies it to the texture of the canvas, and a 2d canvas gets the words' bytes.
 
-/** @typedef {import('./pictures.mjs').Tools} Tools */
-/** @typedef {import('./expr.mjs').Expr} Expr */
-/** @typedef {import('./matrix.mjs').Matrix} Matrix */
+/** @typedef {import('./session.mjs').Session} Session */
 /** @typedef {{height: number, width: number, channels: number}} Picture */
 
 /** Textures are copied from and to buffers in rows of a multiple of so many bytes. */
@@ -37,10 +45,41 @@ const MAPS = /** @type {Record<string, string>} */ ({
 /** How many colours a colormap is made of; behind them lies one without opacity, for NaN. */
 const COLORS = 256;
 
+// What is made on the way.
+
+/** @param {Session} session @param {unknown} cond @param {unknown} a @param {unknown} b @returns {Expr} */
+function choose(session, cond, a, b) {
+  const {list: [x, y, z]} = operands('toCanvas', [cond, a, b]);
+  return new Expr(session, nodes.ternary('toCanvas', Op.Where, x, y, z));
+}
+
+/** @param {Session} session @param {string} where @param {number} rows @param {number} cols @param {string} dtype @param {{stride?: number}} [options] @param {ArrayBufferView} [values] @returns {Matrix} */
+function matrixOf(session, where, rows, cols, dtype, options = {}, values) {
+  session.check();
+  const memory = place(session, where, dtypeOf(where, dtype), rows, cols, options, 'owned'), leaf = memory.leaf();
+  const data = values && dataOf(where, memory.type, rows * cols, values);
+  session.newMatrix(leaf, memory);
+  if (data && data.bytes.length > 0) session.setData(memory, data.bytes, data.copy);
+  return new Matrix(session, leaf);
+}
+
+/** @param {Session} session @param {string} where @param {GPUBuffer} buffer that the matrix destroys @param {number} rows @param {number} cols @param {number} stride @returns {Matrix} */
+function bytesOf(session, where, buffer, rows, cols, stride) {
+  const origin = originOf(session, where, buffer, rows, cols, {dtype: 'uint8', stride, release: 'destroy', dontOwnBuffer: true}, FLOAT32), leaf = origin.memory.leaf();
+  session.from(leaf, origin);
+  return new Matrix(session, leaf);
+}
+
+/** @param {Session} session @param {string} where @param {Matrix} matrix @returns {Promise<GPUBuffer>} */
+function bufferOf(session, where, matrix) {
+  const {node} = /** @type {{node: import('./node.mjs').Node}} */ (inside(matrix, where));
+  return session.about(Command.Buffer, where, /** @type {import('./memory.mjs').Memory} */ (node.memory));
+}
+
 // Options.
 
-/** @param {Tools} tools @param {unknown} map @returns {number[][]} colours of red, green and blue */
-function stopsOf({failure, guard, show}, map) {
+/** @param {unknown} map @returns {number[][]} colours of red, green and blue */
+function stopsOf(map) {
   const where = 'toCanvas';
   if (typeof map === 'string' && Object.hasOwn(MAPS, map)) {
     return (MAPS[map].match(/.{6}/g) ?? []).map((hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16)));
@@ -66,8 +105,8 @@ function tableOf(stops) {
   return table;
 }
 
-/** What is drawn as the lowest and the highest level. @param {Tools} tools @param {unknown} range @param {string} dtype @param {number} channels @returns {[number, number] | null} null for what the data have */
-function rangeOf({failure, guard, show}, range, dtype, channels) {
+/** What is drawn as the lowest and the highest level. @param {unknown} range @param {string} dtype @param {number} channels @returns {[number, number] | null} null for what the data have */
+function rangeOf(range, dtype, channels) {
   const where = 'toCanvas';
   if (range === 'data') return null;
   if (range === undefined) {
@@ -86,31 +125,31 @@ function rangeOf({failure, guard, show}, range, dtype, channels) {
 
 /**
  * Makes numbers from 0 to 1 of parts of a matrix. Halves keep the widest ranges finite.
- * @param {Tools} tools @param {Expr} x of float32 @param {[number, number] | null} range @returns {(part: Expr) => Expr}
+ * @param {Session} session @param {Expr} x of float32 @param {[number, number] | null} range @returns {(part: Expr) => Expr}
  */
-function unitsOf({where}, x, range) {
+function unitsOf(session, x, range) {
   if (range) {
     const low = Math.fround(range[0]) / 2, span = Math.max(Math.fround(range[1]) / 2 - low, TINY);
     return (part) => part.mul(0.5).sub(low).div(span).clamp(0, 1);
   }
-  const finite = x.isFinite(), low = where(finite, x, MAX_FLOAT).min().mul(0.5), high = where(finite, x, -MAX_FLOAT).max().mul(0.5);
+  const finite = x.isFinite(), low = choose(session, finite, x, MAX_FLOAT).min().mul(0.5), high = choose(session, finite, x, -MAX_FLOAT).max().mul(0.5);
   const span = high.sub(low).maximum(TINY);
   return (part) => part.mul(0.5).sub(low).div(span).clamp(0, 1);
 }
 
 /**
  * The picture as words, red in the lowest byte.
- * @param {Tools} tools @param {Expr} source @param {Picture} picture @param {[number, number] | null} range
+ * @param {Session} session @param {Expr} source @param {Picture} picture @param {[number, number] | null} range
  * @param {Matrix | null} table the colormap of one channel @param {boolean} premultiplied whether colours are multiplied by the opacity
  */
-function wordsOf(tools, source, {height, width, channels}, range, table, premultiplied) {
-  const {where} = tools, x = source.astype('float32'), unit = unitsOf(tools, x, range);
+function wordsOf(session, source, {height, width, channels}, range, table, premultiplied) {
+  const x = source.astype('float32'), unit = unitsOf(session, x, range);
   if (table) {
-    const level = where(x.isNaN(), COLORS, unit(x).mul(COLORS).floor().minimum(COLORS - 1));
+    const level = choose(session, x.isNaN(), COLORS, unit(x).mul(COLORS).floor().minimum(COLORS - 1));
     return table.gather(level.astype('int32'), 0);
   }
   const pixels = x.reshape(height * width, channels);
-  const parts = Array.from({length: channels}, (_, k) => where(pixels.col(k).isNaN(), 0, unit(pixels.col(k))));
+  const parts = Array.from({length: channels}, (_, k) => choose(session, pixels.col(k).isNaN(), 0, unit(pixels.col(k))));
   const words = parts.map((part, k) => {
     const value = premultiplied && channels === 4 && k < 3 ? part.mul(parts[3]) : part;
     return value.mul(255).add(0.5).floor().astype('uint32').mul(2 ** (8 * k));
@@ -130,8 +169,8 @@ function contextOf(canvas, kind) {
   }
 }
 
-/** @param {Tools} tools @param {any} canvas @param {number} width @param {number} height */
-function resize({failure, guard}, canvas, width, height) {
+/** @param {any} canvas @param {number} width @param {number} height */
+function resize(canvas, width, height) {
   guard('toCanvas', () => {
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;
@@ -139,8 +178,8 @@ function resize({failure, guard}, canvas, width, height) {
   });
 }
 
-/** @param {Tools} tools @param {Picture} picture @param {number} side @param {number} [area] */
-function checkSize({failure}, {width, height}, side, area = Infinity) {
+/** @param {Picture} picture @param {number} side @param {number} [area] */
+function checkSize({width, height}, side, area = Infinity) {
   if (width > side || height > side || width * height > area) {
     throw failure('ErrLimit', 'toCanvas', `a canvas of ${width}x${height} pixels; ${side} are the most on a side${area < Infinity ? `, ${area} in all` : ''}`);
   }
@@ -148,49 +187,49 @@ function checkSize({failure}, {width, height}, side, area = Infinity) {
 
 /**
  * Draws a picture on a canvas.
- * @param {Tools} tools @param {Expr} x a row of pixels in each row @param {Picture} picture @param {any} canvas @param {Record<string, unknown>} options
+ * @param {Session} session @param {Expr} x a row of pixels in each row @param {Picture} picture @param {any} canvas @param {Record<string, unknown>} options
  */
-export async function draw(tools, x, picture, canvas, {colormap, range}) {
-  const {session, failure, guard, show} = tools, where = 'toCanvas', {channels, width, height} = picture;
+export async function draw(session, x, picture, canvas, {colormap, range}) {
+  const where = 'toCanvas', {channels, width, height} = picture;
   if (!guard(where, () => typeof canvas?.getContext === 'function')) throw failure('ErrInvalid', where, `${show(canvas)} is no canvas`);
   if (x.dtype === 'complex64') throw failure('ErrUnsupported', where, 'complex numbers; draw abs(), real() or angle()');
   if (colormap !== undefined && channels !== 1) throw failure('ErrInvalid', where, `a colormap for ${channels} channels`);
-  const levels = rangeOf(tools, range, x.dtype, channels), colours = channels === 1 ? tableOf(stopsOf(tools, colormap === undefined ? 'gray' : colormap)) : null;
+  const levels = rangeOf(range, x.dtype, channels), colours = channels === 1 ? tableOf(stopsOf(colormap === undefined ? 'gray' : colormap)) : null;
   const device = session.device, context = device && contextOf(canvas, 'webgpu'), flat = context ? null : contextOf(canvas, '2d');
-  if (context) checkSize(tools, picture, device.limits.maxTextureDimension2D);
-  else if (flat) checkSize(tools, picture, MAX_SIDE, MAX_AREA);
+  if (context) checkSize(picture, device.limits.maxTextureDimension2D);
+  else if (flat) checkSize(picture, MAX_SIDE, MAX_AREA);
   else throw failure('ErrUnsupported', where, `a canvas with a context that is neither "2d"${device ? ' nor "webgpu"' : ''}`);
-  if (width * height === 0) return resize(tools, canvas, width, height);
+  if (width * height === 0) return resize(canvas, width, height);
 
-  const table = colours && tools.matrix(where, COLORS + 1, 1, 'uint32', {}, colours);
+  const table = colours && matrixOf(session, where, COLORS + 1, 1, 'uint32', {}, colours);
   try {
-    const words = wordsOf(tools, x, picture, levels, table, context !== null);
-    await (context ? present(tools, words, canvas, context) : put(tools, words, canvas, flat));
+    const words = wordsOf(session, x, picture, levels, table, context !== null);
+    await (context ? present(session, words, canvas, context) : put(words, canvas, flat));
   } finally {
     table?.close();
   }
 }
 
-/** Shows words on a 2d canvas. @param {Tools} tools @param {Expr} words @param {any} canvas @param {CanvasRenderingContext2D} context */
-async function put(tools, words, canvas, context) {
+/** Shows words on a 2d canvas. @param {Expr} words @param {any} canvas @param {CanvasRenderingContext2D} context */
+async function put(words, canvas, context) {
   const {rows, cols} = words, bits = new Uint8ClampedArray((await words.read()).buffer);
-  resize(tools, canvas, cols, rows);
-  tools.guard('toCanvas', () => {
+  resize(canvas, cols, rows);
+  guard('toCanvas', () => {
     const image = context.createImageData(cols, rows);
     image.data.set(bits);
     context.putImageData(image, 0, 0);
   });
 }
 
-/** Shows words by a context of WebGPU: the device copies them. @param {Tools} tools @param {Expr} words @param {any} canvas @param {any} context */
-async function present(tools, words, canvas, context) {
-  const {guard, session} = tools, where = 'toCanvas', {rows, cols} = words, device = /** @type {any} */ (session.device);
-  const stride = Math.ceil(4 * cols / PITCH) * PITCH, packed = tools.matrix(where, rows, cols, 'uint32', {stride: stride / 4});
+/** Shows words by a context of WebGPU: the device copies them. @param {Session} session @param {Expr} words @param {any} canvas @param {any} context */
+async function present(session, words, canvas, context) {
+  const where = 'toCanvas', {rows, cols} = words, device = /** @type {any} */ (session.device);
+  const stride = Math.ceil(4 * cols / PITCH) * PITCH, packed = matrixOf(session, where, rows, cols, 'uint32', {stride: stride / 4});
   try {
     packed.assign(words);
-    const buffer = await tools.buffer(where, packed);
-    await checked(tools, where, device, () => guard(where, () => {
-      resize(tools, canvas, cols, rows);
+    const buffer = await bufferOf(session, where, packed);
+    await checked(where, device, () => guard(where, () => {
+      resize(canvas, cols, rows);
       configure(context, device);
       const encoder = device.createCommandEncoder({label: 'sublet toCanvas'});
       encoder.copyBufferToTexture({buffer, bytesPerRow: stride, rowsPerImage: rows}, {texture: context.getCurrentTexture()}, [cols, rows]);
@@ -209,8 +248,8 @@ function configure(context, device) {
   context.configure({device, format: 'rgba8unorm', usage: COPY_DST | RENDER_ATTACHMENT, alphaMode: 'premultiplied'});
 }
 
-/** Runs commands on the device and waits for what it says of them. @param {Tools} tools @param {string} where @param {any} device @param {() => void} run */
-async function checked({failure}, where, device, run) {
+/** Runs commands on the device and waits for what it says of them. @param {string} where @param {any} device @param {() => void} run */
+async function checked(where, device, run) {
   const kinds = [['ErrInvalid', 'validation'], ['ErrNoMemory', 'out-of-memory']];
   for (const [, filter] of kinds) device.pushErrorScope(filter);
   /** @type {Promise<any>[]} */
@@ -242,27 +281,27 @@ const SOURCES = {
 
 /**
  * Makes a tensor of a picture, of one channel a matrix.
- * @param {Tools} tools @param {unknown} source @param {{dtype: string, channels: number, colorSpace: PredefinedColorSpace | undefined}} options
+ * @param {Session} session @param {unknown} source @param {{dtype: string, channels: number, colorSpace: PredefinedColorSpace | undefined}} options
  */
-export async function load(tools, source, options) {
-  const {failure, guard, tagOf, session} = tools, where = 'fromImage', kind = SOURCES[tagOf(source)];
-  if (!kind) return made(tools, fromMemory(tools, source, options.colorSpace), options);
+export async function load(session, source, options) {
+  const where = 'fromImage', kind = SOURCES[tagOf(source)];
+  if (!kind) return made(fromMemory(session, source, options.colorSpace), options);
   const [width, height] = guard(where, () => {
     const {size: [width, height], ready = () => true, not = ['', '']} = kind, picture = /** @type {any} */ (source);
     if (!ready(picture)) throw failure(not[0], where, not[1]);
     return [picture[width], picture[height]];
   });
   const {colorSpace = 'srgb'} = options, frame = {source, width, height, colorSpace};
-  if (width * height === 0) return made(tools, {width, height, bytes: tools.matrix(where, height, 4 * width, 'uint8')}, options);
-  const bytes = session.device ? await fromTexture(tools, session.device, frame) : fromCanvas(tools, frame);
-  return made(tools, {width, height, bytes}, options);
+  if (width * height === 0) return made({width, height, bytes: matrixOf(session, where, height, 4 * width, 'uint8')}, options);
+  const bytes = session.device ? await fromTexture(session, session.device, frame) : fromCanvas(session, frame);
+  return made({width, height, bytes}, options);
 }
 
 /** @typedef {{source: any, width: number, height: number, colorSpace: PredefinedColorSpace}} Frame */
 
-/** An ImageData, or an object like one. @param {Tools} tools @param {unknown} source @param {PredefinedColorSpace | undefined} wanted */
-function fromMemory(tools, source, wanted) {
-  const {failure, guard, show, typedArrayClass} = tools, where = 'fromImage';
+/** An ImageData, or an object like one. @param {Session} session @param {unknown} source @param {PredefinedColorSpace | undefined} wanted */
+function fromMemory(session, source, wanted) {
+  const where = 'fromImage';
   if (typeof source !== 'object' || source === null) throw failure('ErrInvalid', where, `${show(source)} is no picture`);
   const {data, width, height, colorSpace} = guard(where, () => {
     const {data, width, height, colorSpace} = /** @type {any} */ (source);
@@ -274,12 +313,12 @@ function fromMemory(tools, source, wanted) {
   }
   if (!whole(width) || !whole(height)) throw failure('ErrInvalid', where, `a picture of ${show(width)} by ${show(height)} pixels`);
   if (wanted && colorSpace !== undefined && colorSpace !== wanted) throw failure('ErrUnsupported', where, `an ImageData of the color space ${show(colorSpace)} in another one; draw it on a canvas`);
-  return {width, height, bytes: tools.matrix(where, height, 4 * width, 'uint8', {}, data)};
+  return {width, height, bytes: matrixOf(session, where, height, 4 * width, 'uint8', {}, data)};
 }
 
-/** The bytes of a picture by way of a canvas. @param {Tools} tools @param {Frame} frame */
-function fromCanvas(tools, {source, width, height, colorSpace}) {
-  const {failure, guard} = tools, where = 'fromImage';
+/** The bytes of a picture by way of a canvas. @param {Session} session @param {Frame} frame */
+function fromCanvas(session, {source, width, height, colorSpace}) {
+  const where = 'fromImage';
   const data = guard(where, () => {
     const canvas = typeof OffscreenCanvas === 'function' ? new OffscreenCanvas(width, height) : Object.assign(document.createElement('canvas'), {width, height});
     const context = /** @type {any} */ (canvas.getContext('2d', {colorSpace, willReadFrequently: true}));
@@ -287,12 +326,12 @@ function fromCanvas(tools, {source, width, height, colorSpace}) {
     context.drawImage(source, 0, 0, width, height);
     return context.getImageData(0, 0, width, height, {colorSpace}).data;
   });
-  return tools.matrix(where, height, 4 * width, 'uint8', {}, data);
+  return matrixOf(session, where, height, 4 * width, 'uint8', {}, data);
 }
 
-/** The bytes of a picture, which the device copies: to a texture, and from there to a buffer. @param {Tools} tools @param {any} device @param {Frame} frame */
-async function fromTexture(tools, device, {source, width, height, colorSpace}) {
-  const {failure, guard, session} = tools, where = 'fromImage', pitch = Math.ceil(4 * width / PITCH) * PITCH, size = pitch * height;
+/** The bytes of a picture, which the device copies: to a texture, and from there to a buffer. @param {Session} session @param {any} device @param {Frame} frame */
+async function fromTexture(session, device, {source, width, height, colorSpace}) {
+  const where = 'fromImage', pitch = Math.ceil(4 * width / PITCH) * PITCH, size = pitch * height;
   const side = device.limits.maxTextureDimension2D, {GPUTextureUsage: texel, GPUBufferUsage: use} = /** @type {any} */ (globalThis);
   if (width > side || height > side) throw failure('ErrLimit', where, `a picture of ${width}x${height} pixels; ${side} are the most on a side`);
   if (size > session.limit) throw failure('ErrLimit', where, `${size} bytes, the largest buffer has ${session.limit}`);
@@ -301,7 +340,7 @@ async function fromTexture(tools, device, {source, width, height, colorSpace}) {
   /** @type {any} */
   let buffer;
   try {
-    await checked(tools, where, device, () => guard(where, () => {
+    await checked(where, device, () => guard(where, () => {
       texture = device.createTexture({label: 'sublet fromImage', size: [width, height], format: 'rgba8unorm', usage: texel.COPY_SRC | texel.COPY_DST | texel.RENDER_ATTACHMENT});
       buffer = device.createBuffer({label: 'sublet fromImage', size, usage: use.STORAGE | use.COPY_SRC | use.COPY_DST});
       device.queue.copyExternalImageToTexture({source}, {texture, colorSpace, premultipliedAlpha: false}, [width, height]);
@@ -309,7 +348,7 @@ async function fromTexture(tools, device, {source, width, height, colorSpace}) {
       encoder.copyTextureToBuffer({texture}, {buffer, bytesPerRow: pitch, rowsPerImage: height}, [width, height]);
       device.queue.submit([encoder.finish()]);
     }));
-    return tools.bytes(where, buffer, height, 4 * width, pitch);
+    return bytesOf(session, where, buffer, height, 4 * width, pitch);
   } catch (error) {
     buffer?.destroy();
     throw error;
@@ -320,9 +359,9 @@ async function fromTexture(tools, device, {source, width, height, colorSpace}) {
 
 /**
  * What the user gets of bytes.
- * @param {Tools} tools @param {{width: number, height: number, bytes: Matrix}} picture @param {{dtype: string, channels: number}} options
+ * @param {{width: number, height: number, bytes: Matrix}} picture @param {{dtype: string, channels: number}} options
  */
-function made(tools, {width, height, bytes}, {dtype, channels}) {
+function made({width, height, bytes}, {dtype, channels}) {
   try {
     const pixels = bytes.reshape(height * width, 4), byte = dtype === 'uint8';
     if (channels === 1) {
@@ -331,7 +370,7 @@ function made(tools, {width, height, bytes}, {dtype, channels}) {
       return (byte ? luma.add(0.5).floor().astype('uint8') : luma.div(255)).eval();
     }
     const kept = channels === 3 ? pixels.slice(null, [0, 3]) : pixels;
-    return tools.tensor((byte ? kept : kept.astype('float32').div(255)).eval(), [height, width, channels]);
+    return owner((byte ? kept : kept.astype('float32').div(255)).eval(), [height, width, channels]);
   } finally {
     bytes.close();
   }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the formats of files have in common. This and what is beside it is a module of its own in the package, which is loaded when a file
-// is, so that it gets what it needs of the package from there: see Tools.
-
-/** @typedef {import('../files.mjs').Tools} Tools */
+// What the formats of files have in common.
 
 /**
  * A file. Bytes are read where they are asked for, and only within the file.

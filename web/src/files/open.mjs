@@ -2,9 +2,11 @@
 
 // Opens what a file is read from: an address, or one of the sources of flow.mjs.
 
+import {SubletError, allocate, failure, show, tagOf} from '../errors.mjs';
+import {sourceOf, streamFailure} from '../flow.mjs';
+import {abortable} from '../source.mjs';
 import {openRanges} from './ranges.mjs';
 
-/** @typedef {import('./bytes.mjs').Tools} Tools */
 /** @typedef {import('./bytes.mjs').File} File */
 /** @typedef {import('../session.mjs').Session} Session */
 /** @typedef {import('../flow.mjs').Source} Source */
@@ -12,8 +14,8 @@ import {openRanges} from './ranges.mjs';
 
 const WHERE = 'load';
 
-/** The errors of a file, and the account of the memory that it takes. @param {Tools} tools @param {unknown} limit */
-function account({SubletError, failure, show}, limit = Infinity) {
+/** The errors of a file, and the account of the memory that it takes. @param {unknown} limit */
+function account(limit = Infinity) {
   if (typeof limit !== 'number' || !(limit >= 0)) throw failure('ErrInvalid', WHERE, `memoryLimit ${show(limit)}`);
   let left = limit;
   const fail = (/** @type {string} */ code, /** @type {string} */ why, /** @type {number} */ offset = -1) =>
@@ -25,8 +27,8 @@ function account({SubletError, failure, show}, limit = Infinity) {
   return {fail, take};
 }
 
-/** Reads what comes piece by piece to the end. @param {Tools} tools @param {Source} source @param {Wait} wait @param {(bytes: number) => void} take */
-async function gathered({allocate}, source, wait, take) {
+/** Reads what comes piece by piece to the end. @param {Source} source @param {Wait} wait @param {(bytes: number) => void} take */
+async function gathered(source, wait, take) {
   const pieces = [];
   let size = 0;
   for (;;) {
@@ -45,8 +47,8 @@ async function gathered({allocate}, source, wait, take) {
   return bytes;
 }
 
-/** Reads a part of a source of which any part can be had. @param {Tools} tools @param {Source} source @param {Wait} wait @param {File['fail']} fail @param {number} from @param {number} to */
-async function sliced({allocate}, source, wait, fail, from, to) {
+/** Reads a part of a source of which any part can be had. @param {Source} source @param {Wait} wait @param {File['fail']} fail @param {number} from @param {number} to */
+async function sliced(source, wait, fail, from, to) {
   const into = allocate(WHERE, () => new Uint8Array(to - from));
   for (let n = from; n < to;) {
     const piece = await wait(() => source.next(n));
@@ -59,11 +61,11 @@ async function sliced({allocate}, source, wait, fail, from, to) {
 
 /**
  * Opens a file.
- * @param {Tools} tools @param {Session} session @param {any} source @param {Record<string, any>} o options
+ * @param {Session} session @param {any} source @param {Record<string, any>} o options
  * @returns {Promise<{file: File, name: string, stop: () => void}>} with the name as far as there is one
  */
-export async function openFile(tools, session, source, {format, memoryLimit, names, signal}) {
-  const {abortable, sourceOf, streamFailure, tagOf} = tools, {fail, take} = account(tools, memoryLimit);
+export async function openFile(session, source, {format, memoryLimit, names, signal}) {
+  const {fail, take} = account(memoryLimit);
   /** @type {Wait} */
   const wait = (run) => abortable(WHERE, signal, session.during(run).catch((error) => { throw streamFailure(WHERE, error); }), () => {});
   const isAddress = typeof source === 'string' || tagOf(source) === 'URL', address = isAddress ? String(source).replace(/[?#].*/, '') : '';
@@ -74,8 +76,8 @@ export async function openFile(tools, session, source, {format, memoryLimit, nam
   }
   const from = await sourceOf(session, WHERE, given, false);
   try {
-    const bytes = from.size < 0 ? await gathered(tools, from, wait, take) : null;
-    const slice = async (/** @type {number} */ a, /** @type {number} */ b) => bytes ? bytes.slice(a, b) : sliced(tools, from, wait, fail, a, b);
+    const bytes = from.size < 0 ? await gathered(from, wait, take) : null;
+    const slice = async (/** @type {number} */ a, /** @type {number} */ b) => bytes ? bytes.slice(a, b) : sliced(from, wait, fail, a, b);
     const name = isAddress ? address : tagOf(given) === 'File' ? given.name : tagOf(given) === 'Response' ? given.url.replace(/[?#].*/, '') : '';
     return {file: {size: bytes?.length ?? from.size, slice, take, fail}, name, stop: from.stop};
   } catch (error) {
