@@ -3,7 +3,7 @@
 // Tests of what closes objects: scopes, reports of what is open, and that nothing grows.
 
 import {init} from '/dist/index.mjs';
-import {check, fails, onBoth, same, throws} from './testing.mjs';
+import {check, fails, measured, onBoth, same, throws} from './testing.mjs';
 
 /** Runs something and checks that the device has no more memory afterwards, apart from what it returns and the test closes. */
 async function leavesNothing(gpu, what, run) {
@@ -24,23 +24,6 @@ async function warned(run) {
     console.warn = warn;
   }
   return lines;
-}
-
-/** Runs with a device and a function that tells how large its program's memory is. */
-async function measured(device, run) {
-  const {instantiate} = WebAssembly;
-  let memory;
-  WebAssembly.instantiate = async (...args) => {
-    const instance = await instantiate(...args);
-    memory = instance.exports.mem;
-    return instance;
-  };
-  try {
-    const gpu = await init({device, debug: 'leaks', threads: 1});
-    await run(gpu, () => memory.buffer.byteLength).finally(() => gpu.close());
-  } finally {
-    WebAssembly.instantiate = instantiate;
-  }
 }
 
 export const tests = {
@@ -237,7 +220,7 @@ export const tests = {
   async roundsAreFlat(device) {
     const long = device === 'both' || Boolean(globalThis.process?.env?.SUBLET_LONG);
     for (const one of device === 'both' ? ['webgpu', 'simd'] : [device ?? 'webgpu']) {
-      await measured(one, async (gpu, memory) => {
+      await measured(() => init({device: one, debug: 'leaks', threads: 1}), async (gpu, memory) => {
         const round = () => {
           const a = gpu.matrix(8, 8, new Float32Array(64).fill(2)), b = a.matmul(a).add(1).eval();
           a.close();

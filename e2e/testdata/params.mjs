@@ -3,7 +3,7 @@
 // Tests of files of arrays. Those under /params/ were written by TVM.
 
 import {init} from '/dist/index.mjs';
-import {check, fails, onBoth, same, webgpu} from './testing.mjs';
+import {check, fails, measured, onBoth, same, webgpu} from './testing.mjs';
 
 const real = {
   'dlr_2in1out_v1.params': {data1: [0.6105551719665527, 0.8802757859230042], data2: null},
@@ -92,23 +92,6 @@ async function* largeBytes(sizes = [100000, 7, 300000]) {
       yield bytes.subarray(at, at + size);
       at += size;
     }
-  }
-}
-
-/** Runs with a device whose program's memory can be measured. */
-async function measured(run) {
-  const {instantiate} = WebAssembly;
-  let memory;
-  WebAssembly.instantiate = async (...args) => {
-    const instance = await instantiate(...args);
-    memory = instance.exports.mem;
-    return instance;
-  };
-  try {
-    const gpu = await webgpu();
-    await run(gpu, () => memory.buffer.byteLength).finally(() => gpu.close());
-  } finally {
-    WebAssembly.instantiate = instantiate;
   }
 }
 
@@ -386,7 +369,7 @@ export const tests = {
   }),
 
   async largeStream() {
-    await measured(async (gpu, memory) => {
+    await measured(webgpu, async (gpu, memory) => {
       const warm = gpu.full(1, 1, 1);
       await warm.add(1).read();
       warm.close();

@@ -146,3 +146,20 @@ export async function contents(device, buffer) {
   staging.destroy();
   return values;
 }
+
+/** Runs with a device and a function that tells how large its program's memory is. @param open opens the device */
+export async function measured(open, run) {
+  const {instantiate} = WebAssembly;
+  let memory;
+  WebAssembly.instantiate = async (...args) => {
+    const instance = await instantiate(...args);
+    memory = instance.exports.mem;
+    return instance;
+  };
+  try {
+    const gpu = await open();
+    await run(gpu, () => memory.buffer.byteLength).finally(() => gpu.close());
+  } finally {
+    WebAssembly.instantiate = instantiate;
+  }
+}
