@@ -170,7 +170,7 @@ func playgroundMistakes(p playground) {
 		p.Errorf("beside A: %q", got)
 	}
 	p.drop("A", "cut.npy", "['nothing']")
-	if got := p.text("error-A"); got != "cut.npy: not a .npy file" {
+	if got := p.text("error-A"); got != `cut.npy: byte 0: it does not start with \x93NUMPY` {
 		p.Errorf("beside A: %q", got)
 	}
 	p.want("A + 0", 1, 2, 3, 4) // what was there before

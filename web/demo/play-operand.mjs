@@ -29,7 +29,7 @@ export const card = (name) => `
     <p class="from" id="from-${name}" hidden></p>
     <p class="error small" id="error-${name}" role="alert" hidden></p>
     <div class="tools">
-      <label class="button">Open<input type="file" id="file-${name}" aria-label="Open a file for ${name}" accept=".npy,.csv,.txt,.tsv,.safetensors,image/*"></label>
+      <label class="button">Open<input type="file" id="file-${name}" aria-label="Open a file for ${name}" accept=".npy,.npz,.csv,.txt,.tsv,.safetensors,.mtx,image/*"></label>
       <button type="button" id="random-${name}" aria-label="Random ${name}">Random</button>
       <input class="dims" id="size-${name}" value="256 x 256" aria-label="Size of random ${name}, rows x columns" spellcheck="false" autocomplete="off">
       <button class="quiet clear" type="button" id="clear-${name}" aria-label="Clear ${name}">Clear</button>
@@ -44,8 +44,9 @@ export class Operand {
   /** The matrix on the device, while it is the current one. @type {import('./index.mjs').Matrix | undefined} */
   #matrix;
 
-  /** @param {string} name @param {string} text what it starts with @param {() => void} changed called when it has other elements */
-  constructor(name, text, changed) {
+  /** @param {string} name @param {string} text what it starts with @param {() => void} changed called when it has other elements @param {Promise<import('./index.mjs').Gpu>} gpu */
+  constructor(name, text, changed, gpu) {
+    this.gpu = gpu;
     this.name = name;
     this.changed = changed;
     this.text = /** @type {HTMLTextAreaElement} */ ($(`text-${name}`));
@@ -128,11 +129,11 @@ export class Operand {
     if (!file) return;
     document.body.setAttribute('aria-busy', 'true');
     try {
-      const found = await open(file), from = `${file.name}, ${bytes(file.size)}`;
+      const found = await open(await this.gpu, file), from = `${file.name}, ${bytes(file.size)}`;
       this.#take(found[0].table(), from, found[0].picture);
       if (found.length > 1) this.#offer(found, from);
     } catch (error) {
-      this.complain(`${file.name}: ${/** @type {Error} */ (error).message}`);
+      this.complain(`${file.name}: ${/** @type {Error} */ (error).message.replace(/^sublet: \w+: /, '')}`);
     } finally {
       document.body.removeAttribute('aria-busy');
     }

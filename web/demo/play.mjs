@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {init} from './index.mjs';
-import {writeNpy} from './files.mjs';
 import {$, bytes, device, download, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 import {writeCsv} from './play-files.mjs';
 import {FormulaError, read} from './play-formula.mjs';
@@ -163,8 +162,8 @@ async function compute(gpu, operands) {
   }
 }
 
-/** @param {() => void} go @param {Operand[]} operands */
-function wire(go, operands) {
+/** @param {import('./index.mjs').Gpu} gpu @param {() => void} go @param {Operand[]} operands */
+function wire(gpu, go, operands) {
   button.addEventListener('click', go);
   addEventListener('hashchange', () => location.reload()); // somebody else's formula
   document.addEventListener('keydown', (event) => {
@@ -193,8 +192,8 @@ function wire(go, operands) {
     view.addEventListener('click', () => show(chosen = view.dataset.view ?? 'numbers'));
   }
   $('canvas').addEventListener('pointermove', point);
-  $('save-npy').addEventListener('click', () => {
-    if (shown) download(writeNpy({...shown, data: Float32Array.from(shown.data)}), 'result.npy');
+  $('save-npy').addEventListener('click', async () => {
+    if (shown) download(await gpu.save({data: Float32Array.from(shown.data), shape: [shown.rows, shown.cols]}, {format: 'npy'}), 'result.npy');
   });
   $('save-csv').addEventListener('click', () => {
     if (shown) download(writeCsv(shown), 'result.csv');
@@ -203,16 +202,16 @@ function wire(go, operands) {
 
 async function main() {
   $('operands').innerHTML = Object.keys(START).map(card).join('');
-  const operands = linked().map(([name, text]) => new Operand(name, text, () => { $('error').hidden = true; }));
+  const opening = init({device}), operands = linked().map(([name, text]) => new Operand(name, text, () => { $('error').hidden = true; }, opening));
   let gpu;
   try {
-    gpu = await init({device});
+    gpu = await opening;
   } catch (error) {
     return showNoAdapter(error);
   }
   showAdapter(gpu.info);
   const go = () => { void compute(gpu, operands); };
-  wire(go, operands);
+  wire(gpu, go, operands);
   button.disabled = false;
   await compute(gpu, operands);
   document.body.dataset.ready = 'true';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {readNpy, readText, writeNpy} from '../demo/files.mjs';
+import {readText} from '../demo/files.mjs';
 import {dataOf, window} from '../src/data.mjs';
 import {DTYPES, FLOAT16, FLOAT32, halfBits} from '../src/dtype.mjs';
 
@@ -56,14 +56,6 @@ test('windows of external memory', () => {
   assert.throws(() => window('wrap', new Float32Array(memory, 8, 10), FLOAT32, 8, 3), {code: 'ErrShort'});
   assert.equal(window('wrap', new Uint16Array(memory, 0, 3), FLOAT16, 0, 3).length, 6, 'no more than the elements');
   assert.equal(window('wrap', new Int8Array(63), DTYPES[4], 1, 62).length, 62);
-});
-
-test('.npy files', async () => {
-  const table = {rows: 2, cols: 3, data: new Float32Array([1, 2, 3, 4, 5, -6.5])};
-  const buffer = await writeNpy(table).arrayBuffer();
-  assert.equal(buffer.byteLength % 64, 24);
-  assert.deepEqual(readNpy(buffer), table);
-  for (const broken of [new ArrayBuffer(0), new ArrayBuffer(200), buffer.slice(0, 20), buffer.slice(0, 140)]) assert.throws(() => readNpy(broken));
 });
 
 test('text', () => {

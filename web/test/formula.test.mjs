@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
 
 import {init} from '../dist/index.mjs';
-import {readSafetensors} from '../dist/play-files.mjs';
+import {open} from '../dist/play-files.mjs';
 import {FormulaError, read} from '../dist/play-formula.mjs';
 
 /** @type {import('../index.js').Gpu} */
@@ -63,7 +63,7 @@ test('mistakes in formulas', () => {
   }
 });
 
-test('what safetensors hold', () => {
+test('what safetensors hold', async () => {
   const file = (/** @type {unknown} */ header, /** @type {number} */ bytes) => {
     const text = new TextEncoder().encode(JSON.stringify(header)), buffer = new ArrayBuffer(8 + text.length + bytes);
     new DataView(buffer).setBigUint64(0, BigInt(text.length), true);
@@ -79,11 +79,11 @@ test('what safetensors hold', () => {
   view.setUint16(18, 0xc000, true);
   view.setUint16(20, 0x4049, true);
   view.setBigInt64(22, -7n, true);
-  const found = readSafetensors(buffer);
-  assert.deepEqual(found.map(({name}) => name), ['w, 1 \u00d7 2 \u00d7 2', 'h, 2', 'b, 1', 's, a number']);
+  const opened = (/** @type {ArrayBuffer} */ buffer) => open(gpu, new File([buffer], 'x.safetensors')), found = await opened(buffer);
+  assert.deepEqual(found.map(({name}) => name), ['w, 1 \u00d7 2 \u00d7 2', 'h, 1 \u00d7 2', 'b, 1 \u00d7 1', 's, 1 \u00d7 1']);
   assert.deepEqual(found.map(({table}) => table()).map(({rows, cols, data}) => [rows, cols, ...data]), [[2, 2, 1.5, -2, 3, 4], [1, 2, 1, -2], [1, 1, 3.140625], [1, 1, -7]]);
-  assert.throws(() => readSafetensors(new ArrayBuffer(4)), /not a/);
-  assert.throws(() => readSafetensors(file({}, 0).buffer), /holds no tensors/);
-  assert.throws(() => readSafetensors(file({x: {dtype: 'F32', shape: [2], data_offsets: [0, 8]}}, 4).buffer)[0].table(), /cut off/);
-  assert.throws(() => readSafetensors(file({x: {dtype: 'F8', shape: [2], data_offsets: [0, 2]}}, 2).buffer)[0].table(), /F8, which is not read/);
+  await assert.rejects(opened(new ArrayBuffer(4)), {code: 'ErrTruncated'});
+  await assert.rejects(opened(file({}, 0).buffer), /holds no arrays/);
+  await assert.rejects(opened(file({x: {dtype: 'F32', shape: [2], data_offsets: [0, 8]}}, 4).buffer), {code: 'ErrTruncated'});
+  await assert.rejects(opened(file({x: {dtype: 'F8', shape: [2], data_offsets: [0, 2]}}, 2).buffer), {name: 'SubletError'});
 });
