@@ -96,7 +96,7 @@ race: setup-test ## Run the tests of packages whose goroutines share data with t
 	go test -vet=off -race -timeout 20m ./matrix -run Goroutines
 
 .PHONY: test-long
-test-long: setup-long web-build setup-examples ## Run all tests in full, with the race detector, and fuzz: more than an hour.
+test-long: setup-long web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
 	SUBLET_LONG=1 go test -race -timeout 60m $(race-long)
 	go test -race -timeout 20m ./matrix -run Goroutines
 	SUBLET_LONG=1 go test -race -timeout 120m ./e2e/calls -run Random
@@ -172,13 +172,6 @@ web/node_modules: web/package-lock.json
 	cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-# 70 MB of TensorFlow.js, which one of the examples works with.
-.PHONY: setup-examples
-setup-examples: web/examples/node_modules
-web/examples/node_modules: web/examples/package-lock.json
-	cd web/examples && npm ci --silent --no-audit --no-fund --ignore-scripts
-	@touch $@
-
 .PHONY: bench
 bench: setup-run ## Run the benchmarks; packages, pattern and count choose.
 	@mkdir -p .cache
@@ -228,4 +221,4 @@ check: setup-test lint web-check ## Everything a change must pass beside the tes
 
 .PHONY: clean
 clean: ## Remove everything that was built or fetched.
-	rm -rf bin .cache web/dist web/node_modules web/examples/node_modules e2e/artifacts
+	rm -rf bin .cache web/dist web/node_modules e2e/artifacts

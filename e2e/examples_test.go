@@ -17,12 +17,11 @@ import (
 )
 
 // TestExamples runs those examples of the npm package in a page that need one: web/test/examples.test.mjs runs the others in Node. Long
-// tests run all of them on WebGPU, too, and the one of TensorFlow.js, which make setup-examples installs.
+// tests run all of them on WebGPU, too, and the one of TensorFlow.js.
 func TestExamples(t *testing.T) {
 	names, groups := []string{"image-filter", "particles", "worker"}, []string{"inPage"}
 	if devtest.Long() {
 		names, groups = nil, []string{"tests", "inPage", "withTensorFlow"}
-		inExamples(t, filepath.Join("..", "node_modules", "typescript", "bin", "tsc"), "-p", ".") // with TensorFlow.js' own declarations
 	}
 	stripped := t.TempDir()
 	inExamples(t, append([]string{"build.mjs", stripped}, names...)...)
