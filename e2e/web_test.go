@@ -130,6 +130,14 @@ func runWeb(t *testing.T, p *chrome.Page, modules ...string) {
 	}
 }
 
+// runOnWebGPU runs modules of tests in a page with WebGPU.
+func runOnWebGPU(t *testing.T, modules ...string) {
+	t.Helper()
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, modules...)
+}
+
 // runModule runs the tests of a module in testdata with a function of the page's.
 func runModule(t *testing.T, p *chrome.Page, module, run string) {
 	t.Helper()
@@ -153,17 +161,11 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 
 // TestWeb runs the tests of the npm package in a page.
 func TestWeb(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug")
+	runOnWebGPU(t, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.
-func TestWebContract(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "contract", "sparse")
-}
+func TestWebContract(t *testing.T) { runOnWebGPU(t, "contract", "sparse") }
 
 // TestWebPictures draws on canvases and reads pictures, on WebGPU and on the CPU's program.
 func TestWebPictures(t *testing.T) {
@@ -173,32 +175,16 @@ func TestWebPictures(t *testing.T) {
 }
 
 // TestWebParams runs those of files of arrays, on WebGPU and on the CPU's program.
-func TestWebParams(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "params")
-}
+func TestWebParams(t *testing.T) { runOnWebGPU(t, "params") }
 
 // TestWebObjects runs those of what closes objects: scopes, reports of leaks, many rounds.
-func TestWebObjects(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "objects")
-}
+func TestWebObjects(t *testing.T) { runOnWebGPU(t, "objects") }
 
 // TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
-func TestWebFiles(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "files")
-}
+func TestWebFiles(t *testing.T) { runOnWebGPU(t, "files") }
 
 // TestWebTransfer runs those of matrices that a page and its worker have one after the other, or both.
-func TestWebTransfer(t *testing.T) {
-	p := openWeb(t, "")
-	p.RequireWebGPU()
-	runWeb(t, p, "transfer")
-}
+func TestWebTransfer(t *testing.T) { runOnWebGPU(t, "transfer") }
 
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.
 func TestWebUnderPolicy(t *testing.T) {
