@@ -107,8 +107,7 @@ const typeNamed = (name) => DTYPES.find((t) => t.name === name);
 
 /** @param {Gpu} gpu @param {File} file @param {unknown} dtype */
 async function madeOfMtx(gpu, file, dtype) {
-  const {rows, cols, dense, values, indices, offsets} = await readMtx(file), type = /** @type {DType} */ (typeNamed(dtype ?? 'float32'));
-  file.take((dense ?? values ?? []).length * type.size + 4 * ((indices?.length ?? 0) + (offsets?.length ?? 0)));
+  const type = /** @type {DType} */ (typeNamed(dtype ?? 'float32')), {rows, cols, dense, values, indices, offsets} = await readMtx(file, type.size);
   const options = {dtype: /** @type {any} */ (type.name)}, elements = converted('', 'float64', dense ?? values ?? [], type);
   if (dense) return gpu.matrix(rows, cols, elements, options);
   return gpu.sparse(rows, cols, {format: 'csr', values: elements, indices, offsets, ...options});
