@@ -9,6 +9,7 @@ import {INSPECT, printArray, tag} from './inspect.mjs';
 import {remember} from './known.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
+import {numpyMethods} from './numpy.mjs';
 import {methods, shapings} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
 import {indexBounds, partOf} from './ranges.mjs';
@@ -207,7 +208,7 @@ function shaped(a, where, what, count, numbers, x, shape) {
 }
 
 /** A computation that has not run yet. */
-export class Expr extends shapings(methods(make), shaped) {
+export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
   #session;
   #node;
   #follows;

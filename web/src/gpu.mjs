@@ -17,6 +17,7 @@ import {moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
+import {numpyFunctions} from './numpy.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
@@ -139,7 +140,7 @@ class Info {
 }
 
 /** A device and everything made with it. */
-export class Gpu extends functions(make) {
+export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   #session;
   #nn;
   #info;

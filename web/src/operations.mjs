@@ -34,6 +34,8 @@ export const methods = (make) => {
     /** @param {...unknown} x */
     abs(...x) { return unary(this, 'abs', Op.Abs, x); }
     /** @param {...unknown} x */
+    absolute(...x) { return unary(this, 'absolute', Op.Abs, x); }
+    /** @param {...unknown} x */
     sign(...x) { return unary(this, 'sign', Op.Sign, x); }
     /** @param {...unknown} x */
     square(...x) { return unary(this, 'square', Op.Square, x); }
@@ -183,6 +185,8 @@ export const methods = (make) => {
     fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
     /** @param {...unknown} x */
     mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
     /** @param {...unknown} x */
     floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
     /** @param {...unknown} x */
@@ -472,6 +476,8 @@ export const shapings = (Base, shaped) => class extends Base {
   /** @param {...unknown} x */
   searchSorted(...x) { return shaped(this, 'searchSorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
   /** @param {...unknown} x */
+  searchsorted(...x) { return shaped(this, 'searchsorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
   putElements(...x) { return shaped(this, 'putElements', Shaping.PutElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
   /** @param {...unknown} x */
   addToElements(...x) { return shaped(this, 'addToElements', Shaping.AddToElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
@@ -498,6 +504,8 @@ export const shapings = (Base, shaped) => class extends Base {
   /** @param {...unknown} x */
   conj(...x) { return shaped(this, 'conj', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
   /** @param {...unknown} x */
+  conjugate(...x) { return shaped(this, 'conjugate', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
   conjTranspose(...x) { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, 0, 0, x, (a) => [a.cols, a.rows]); }
 };
 
@@ -519,6 +527,8 @@ export const functions = ({of, matrix, made, ...make}) => {
     negative(...x) { return of(this, 'negative', x); }
     /** @param {...unknown} x */
     abs(...x) { return of(this, 'abs', x); }
+    /** @param {...unknown} x */
+    absolute(...x) { return of(this, 'absolute', x); }
     /** @param {...unknown} x */
     sign(...x) { return of(this, 'sign', x); }
     /** @param {...unknown} x */
@@ -669,6 +679,8 @@ export const functions = ({of, matrix, made, ...make}) => {
     fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
     /** @param {...unknown} x */
     mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
     /** @param {...unknown} x */
     floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
     /** @param {...unknown} x */
@@ -982,6 +994,8 @@ export const functions = ({of, matrix, made, ...make}) => {
     /** @param {...unknown} x */
     searchSorted(...x) { return matrix(this, 'searchSorted', x); }
     /** @param {...unknown} x */
+    searchsorted(...x) { return matrix(this, 'searchsorted', x); }
+    /** @param {...unknown} x */
     putElements(...x) { return matrix(this, 'putElements', x); }
     /** @param {...unknown} x */
     addToElements(...x) { return matrix(this, 'addToElements', x); }
@@ -1007,6 +1021,8 @@ export const functions = ({of, matrix, made, ...make}) => {
     angle(...x) { return matrix(this, 'angle', x); }
     /** @param {...unknown} x */
     conj(...x) { return matrix(this, 'conj', x); }
+    /** @param {...unknown} x */
+    conjugate(...x) { return matrix(this, 'conjugate', x); }
     /** @param {...unknown} x */
     conjTranspose(...x) { return matrix(this, 'conjTranspose', x); }
     /** @param {...unknown} x */

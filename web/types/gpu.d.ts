@@ -6,6 +6,7 @@ import type { SubletError } from "./errors.js";
 import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
+import type { NumPyFunctions } from "./numpy.js";
 import type { GpuOperations } from "./operations.js";
 import type { LuminanceOptions, Picture, PictureOptions } from "./pictures.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
@@ -121,7 +122,7 @@ export interface Stats {
   readonly kernels: number;
 }
 
-export interface Gpu extends GpuOperations {}
+export interface Gpu extends GpuOperations, NumPyFunctions {}
 
 /** A device, and where matrices are made. Close it when done; `using` does so. */
 export class Gpu {

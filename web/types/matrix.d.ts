@@ -4,6 +4,7 @@ import type { AnyTypedArray, ClassesOf, DType, Elements, Order, Row, TypedArray,
 import type { SaveFileOptions } from "./files.js";
 import type { Gpu } from "./gpu.js";
 import type { MatrixMemory } from "./memory.js";
+import type { NumPyMethods } from "./numpy.js";
 import type { ExprOperations } from "./operations.js";
 import type { Canvas, DrawOptions } from "./pictures.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
@@ -87,7 +88,7 @@ export interface FromBufferOptions<T extends DType = DType> extends WrapOptions<
   readonly rowMajorInput?: boolean;
 }
 
-export interface Expr<T extends DType = "float32"> extends ExprOperations<T> {}
+export interface Expr<T extends DType = "float32"> extends ExprOperations<T>, NumPyMethods<T> {}
 
 /** A computation of elements of type T that has not run yet. It may be used several times and runs each time it is evaluated. */
 export class Expr<T extends DType = "float32"> {

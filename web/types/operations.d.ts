@@ -56,6 +56,14 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   abs(): Kinds<RealOf<T>>[K];
   /**
+   * NumPy's name of `abs`. The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).absolute().read(); // [1, 0, 2]
+   */
+  absolute(): Kinds<RealOf<T>>[K];
+  /**
    * -1, 0 or 1, and NaN of NaN.
    *
    * Shapes: `m x n` -> `m x n`.
@@ -685,6 +693,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.mod(b).read(); // [1, 2]
    */
   mod(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `mod`. The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await a.remainder(b).read(); // [1, 2]
+   */
+  remainder(b: Operands<T>[K]): Kinds<T>[K];
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
    * ulp.
@@ -1901,6 +1918,16 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   searchSorted(b: Expr<T>): Expr<"int32">;
   /**
+   * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
+   * inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await a.searchsorted(b).read(); // [0, 1, 2]
+   */
+  searchsorted(b: Expr<T>): Expr<"int32">;
+  /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
    *
@@ -2011,6 +2038,14 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   conj(): Expr<T>;
   /**
+   * NumPy's name of `conj`. The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).conjugate().read(); // [1, -2, 3, -4]
+   */
+  conjugate(): Expr<T>;
+  /**
    * The transpose of the complex conjugates. Of real numbers it is the transpose.
    *
    * Shapes: `m x n` -> `n x m`.
@@ -2055,6 +2090,15 @@ export interface GpuOperations {
    */
   abs<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
   abs<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * NumPy's name of `abs`. The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.absolute(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [1, 0, 2]
+   */
+  absolute<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  absolute<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * -1, 0 or 1, and NaN of NaN.
    *
@@ -2792,6 +2836,18 @@ export interface GpuOperations {
   mod<T extends DType>(a: number, b: Expr<T>): Expr<T>;
   mod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
   mod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `mod`. The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await gpu.remainder(a, b).read(); // [1, 2]
+   */
+  remainder<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  remainder<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  remainder<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  remainder<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
    * ulp.
@@ -4360,6 +4416,16 @@ export interface GpuOperations {
    */
   searchSorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
   /**
+   * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
+   * inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await gpu.searchsorted(a, b).read(); // [0, 1, 2]
+   */
+  searchsorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
+  /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
    *
@@ -4469,6 +4535,14 @@ export interface GpuOperations {
    * await gpu.conj(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, -2, 3, -4]
    */
   conj<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
+   * NumPy's name of `conj`. The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.conjugate(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, -2, 3, -4]
+   */
+  conjugate<T extends DType>(a: Expr<T>): Expr<T>;
   /**
    * The transpose of the complex conjugates. Of real numbers it is the transpose.
    *
