@@ -221,6 +221,12 @@ func (r row) Spellings() []string {
 	return []string{r.JS}
 }
 
+// Short is what editors show with the further declarations of an operation: its first sentence.
+func (r row) Short() string {
+	first, _, _ := strings.Cut(r.ScriptDoc(), ". ")
+	return strings.TrimSuffix(first, ".") + "."
+}
+
 // SpellingDoc is the documentation of a name in JavaScript.
 func (r row) SpellingDoc(name string) string {
 	if name == r.JS {
