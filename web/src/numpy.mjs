@@ -2,6 +2,7 @@
 
 import {most} from './arguments.mjs';
 import {failure, listed, show} from './errors.mjs';
+import {inside} from './expr.mjs';
 import {read, readAxis} from './source.mjs';
 
 // NumPy's functions that are several operations here, or one of two.
@@ -29,8 +30,9 @@ export const numpyMethods = (Base) => class extends Base {
   take(...x) {
     most('take', x, 2);
     const [indices] = x, axis = axisOf('take', x[1]);
+    if (!inside(indices, 'take')) throw failure('ErrInvalid', 'take', `${show(indices)}; indices are a matrix, such as gpu.matrix([[0, 2]], {dtype: "int32"})`);
     if (axis === 0) return this.takeRows(indices);
-    return axis === 1 ? this.takeCols(indices) : this.reshape(1, -1).takeCols(indices).reshape(indices.rows, indices.cols);
+    return axis === 1 ? this.takeCols(indices) : this.reshape(1, this.size).takeCols(indices.reshape(1, indices.size)).reshape(indices.rows, indices.cols);
   }
 
   /** @param {...unknown} x options */

@@ -421,7 +421,7 @@ export class Gpu {
   /**
    * Loads a file of NumPy (.npy, .npz), of safetensors or of the Matrix Market (.mtx), from an address, a Response, a Blob, memory or a
    * stream. An array of at most two dimensions is a {@link Matrix}, one dimension a row; one of more is a {@link Tensor}; coordinates are
-   * a {@link Sparse} of format "csr". A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
+   * a {@link Sparse} of format "csr", as is what SciPy's save_npz writes of csr, csc and coo, unless `format` or `names` are given. A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
    * order are converted.
    *
    * What is wrong with a file is `ErrFormat`, `ErrTruncated`, `ErrDuplicate`, `ErrType` or `ErrTooLarge`, with

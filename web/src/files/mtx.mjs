@@ -13,7 +13,7 @@ export const BANNER = '%%MatrixMarket';
 const MAX = 0x7fffffff;
 
 /** What the rows of a sparse matrix may take in memory, whatever the file holds, and for each of its bytes. */
-const ROWS_LEAST = 64 << 20, ROWS_MOST = 64;
+export const ROWS_LEAST = 64 << 20, ROWS_MOST = 64;
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/, NAMED = /^([+-]?)(?:(inf|infinity)|nan)$/;
 
