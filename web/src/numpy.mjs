@@ -100,6 +100,7 @@ export const numpyFunctions = (Base, matrix) => class extends Base {
     most('stack', x, 1);
     const list = listed('stack', x[0]), all = this.vstack(list ?? x[0]), {rows, cols} = /** @type {any[]} */ (list)[0];
     for (const one of /** @type {any[]} */ (list)) {
+      if (typeof one === 'number') throw failure('ErrInvalid', 'stack', `${one} is no matrix`);
       if (one.rows !== rows || one.cols !== cols) throw failure('ErrShape', 'stack', `${rows}x${cols} by ${one.rows}x${one.cols}: all need one shape`);
     }
     return all.tensor(/** @type {any[]} */ (list).length, rows, cols);
