@@ -56,6 +56,7 @@ export * from "./types/gpu.js";
 export * from "./types/matrix.js";
 export * from "./types/memory.js";
 export * from "./types/nn.js";
+export * from "./types/numpy.js";
 export * from "./types/operations.js";
 export * from "./types/params.js";
 export * from "./types/pictures.js";

@@ -21,7 +21,7 @@ var complexNumbers = section(Shaping, "complex numbers", []Operation{
 		Doc: "is the angles of complex numbers with the positive real axis, from -pi to pi", Note: "As float32; of real numbers 0 or pi.",
 	},
 	{
-		Name: "Conj", Params: "a Operand[T]", Shape: "a.rows, a.cols", Doc: "is the complex conjugates", Note: "Real numbers are their own.",
+		Name: "Conj", NumPy: "conjugate", Params: "a Operand[T]", Shape: "a.rows, a.cols", Doc: "is the complex conjugates", Note: "Real numbers are their own.",
 	},
 	{
 		Name: "ConjTranspose", Params: "a Operand[T]", Shape: "a.cols, a.rows", Text: []string{"conjtranspose", "h"},

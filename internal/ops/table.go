@@ -47,7 +47,7 @@ var Table = slices.Concat(
 		{
 			Name: "Neg", Doc: "is -a", NumPy: "negative", WGSL: "negated4(X)", Ints: "-X", Uints: "V() - X", Go: "-x", Gradient: "-1",
 		},
-		{Name: "Abs", Doc: "is the absolute value", WGSL: "abs(X)", Uints: "X", Go: "absolute(x)", Gradient: "sign(a)"},
+		{Name: "Abs", NumPy: "absolute", Doc: "is the absolute value", WGSL: "abs(X)", Uints: "X", Go: "absolute(x)", Gradient: "sign(a)"},
 		{
 			Name: "Sign", Doc: "is -1, 0 or 1, and NaN of NaN", WGSL: "select(sign(X), X, nan4(X))", Ints: "select(V(), V(1), X > V()) - select(V(), V(1), X < V())",
 			Uints: "min(X, V(1u))", Go: "sign(x)",
@@ -258,7 +258,7 @@ var Table = slices.Concat(
 		},
 		{
 			Name: "FloorMod", Doc: "is the remainder of a / b with the sign of b", Note: "It is exact. Integers divided by zero leave 0.",
-			JS: "mod", NumPy: "mod", Text: []string{"mod", "remainder"}, WGSL: "floor_mod4(X, Y)",
+			JS: "mod", NumPy: "remainder", Text: []string{"mod", "remainder"}, WGSL: "floor_mod4(X, Y)",
 			Ints: "floor_rest4(X, Y)", Uints: "X % select(Y, V(1u), Y == V())", Go: "floorMod(x, y)",
 			Gradient: "1; -floor(a / b)",
 		},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {SHAPING_NAMES, Shaping} from './codes.mjs';
 import {SubletError} from './errors.mjs';
 import {Numbers} from './numbers.mjs';
 
@@ -7,6 +8,11 @@ import {Numbers} from './numbers.mjs';
  * Who waits: value is what a value is that Go does not report, keep what the collector must not take before the answer.
  * @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown, keep?: unknown}} Pending
  */
+
+/** A message of Go's about an operation, with what that is called in JavaScript. @param {string} message */
+const spelled = (message) => message
+  .replace(/^matrix: ([A-Z]\w*): (?:not supported: |invalid argument: )?/, (all, name) => name in Shaping ? `sublet: ${SHAPING_NAMES[name] ?? name[0].toLowerCase() + name.slice(1)}: ` : all)
+  .replace(/(not defined for \w+, but for [\w, ]+)$/, '$1; convert with astype').replace(/; convert one$/, '; convert with astype');
 
 /** What Go is to answer, by ticket. */
 export class Answers {
@@ -40,7 +46,7 @@ export class Answers {
     if (!pending) return;
     this.#pending.delete(ticket);
     this.#tickets.give(ticket);
-    if (code !== undefined) pending.reject(new SubletError(code, message ?? code, {offset}));
+    if (code !== undefined) pending.reject(new SubletError(code, spelled(message ?? code), {offset}));
     else pending.resolve(value ?? pending.value);
   }
 

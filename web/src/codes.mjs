@@ -337,6 +337,18 @@ export const Shaping = Object.freeze({
   ConjTranspose: 88,
 });
 
+/** What shapings are called in JavaScript, where it is not the name with a small letter. @type {Record<string, string>} */
+export const SHAPING_NAMES = {
+  VStack: 'vstack',
+  HStack: 'hstack',
+  Inverse: 'inv',
+  CholeskyFactor: 'cholesky',
+  LeastSquares: 'lstsq',
+  PseudoInverse: 'pinv',
+  MatrixExp: 'expm',
+  BinCount: 'bincount',
+};
+
 /** The reductions of real numbers. @type {number[]} */
 export const REAL_REDUCTIONS = [
   Reduction.Mean,

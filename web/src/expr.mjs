@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {most, sized} from './arguments.mjs';
 import {destination} from './data.mjs';
 import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
@@ -8,6 +9,7 @@ import {INSPECT, printArray, tag} from './inspect.mjs';
 import {remember} from './known.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
+import {numpyMethods} from './numpy.mjs';
 import {methods, shapings} from './operations.mjs';
 import {Reduction} from './protocol.mjs';
 import {indexBounds, partOf} from './ranges.mjs';
@@ -194,16 +196,19 @@ const make = {
 };
 
 /**
- * @param {unknown} a @param {string} where @param {number} what @param {unknown[]} others @param {unknown[]} numbers
- * @param {(...args: any[]) => number[]} shape @returns {Expr}
+ * @param {unknown} a @param {string} where @param {number} what @param {number} count of further operands @param {number} numbers at most
+ * @param {unknown[]} x @param {(...args: any[]) => number[]} shape @returns {Expr}
  */
-function shaped(a, where, what, others, numbers, shape) {
+function shaped(a, where, what, count, numbers, x, shape) {
+  most(where, x, count + numbers);
+  const others = x.slice(0, count);
+  while (others.length < count) others.push(undefined);
   const {session, list} = operands(where, [a, ...others]);
-  return new Expr(session, nodes.shaped(where, what, list[0].type, list, numbers, shape));
+  return new Expr(session, nodes.shaped(where, what, list[0].type, list, x.slice(count, count + numbers), shape));
 }
 
 /** A computation that has not run yet. */
-export class Expr extends shapings(methods(make), shaped) {
+export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
   #session;
   #node;
   #follows;
@@ -282,8 +287,9 @@ export class Expr extends shapings(methods(make), shaped) {
     return arranged(this.#session, nodes.slice('col', node, 0, node.rows, ...indexBounds('col', j, node.cols)));
   }
 
-  /** @param {number} rows @param {number} cols */
-  reshape(rows, cols) {
+  /** @param {...unknown} sizes */
+  reshape(...sizes) {
+    const [rows, cols] = sized('reshape', sizes, 0, 2);
     return arranged(this.#session, nodes.reshape('reshape', this.#use('reshape'), rows, cols));
   }
 

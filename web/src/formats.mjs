@@ -4,11 +4,12 @@ import {bytesOf} from './data.mjs';
 import {DTYPES, halfBits, halfNumber} from './dtype.mjs';
 import {allocate, failure, show} from './errors.mjs';
 import {SIZES, countOf, distinct} from './files/bytes.mjs';
-import {BANNER, readMtx, writeArray, writeCoordinates} from './files/mtx.mjs';
+import {BANNER, ROWS_LEAST, ROWS_MOST, readMtx, writeArray, writeCoordinates} from './files/mtx.mjs';
 import {MAGIC, readNpy, writeNpy} from './files/npy.mjs';
-import {readNpz, writeNpz} from './files/npz.mjs';
+import {openNpz, readNpz, writeNpz} from './files/npz.mjs';
 import {openFile} from './files/open.mjs';
 import {readSafetensors, writeSafetensors} from './files/safetensors.mjs';
+import {isSciPy, readSciPy} from './files/scipy.mjs';
 import {FORMATS} from './saving.mjs';
 import {checkSignal, read} from './source.mjs';
 
@@ -107,11 +108,31 @@ const typeNamed = (name) => DTYPES.find((t) => t.name === name);
 
 /** @param {Gpu} gpu @param {File} file @param {unknown} dtype */
 async function madeOfMtx(gpu, file, dtype) {
-  const {rows, cols, dense, values, indices, offsets} = await readMtx(file), type = /** @type {DType} */ (typeNamed(dtype ?? 'float32'));
-  file.take((dense ?? values ?? []).length * type.size + 4 * ((indices?.length ?? 0) + (offsets?.length ?? 0)));
+  const type = /** @type {DType} */ (typeNamed(dtype ?? 'float32')), {rows, cols, dense, values, indices, offsets} = await readMtx(file, type.size);
   const options = {dtype: /** @type {any} */ (type.name)}, elements = converted('', 'float64', dense ?? values ?? [], type);
   if (dense) return gpu.matrix(rows, cols, elements, options);
   return gpu.sparse(rows, cols, {format: 'csr', values: elements, indices, offsets, ...options});
+}
+
+/**
+ * A sparse matrix of SciPy's, whose entries may be in any order and occur twice.
+ * @param {Gpu} gpu @param {File} file @param {readonly import('./files/npz.mjs').Member[]} members @param {unknown} dtype
+ */
+async function madeOfSciPy(gpu, file, members, dtype) {
+  const {format, rows, cols, numbers, dtype: own, first, second} = await readSciPy(file, members, numbersOf), type = typeNamed(dtype ?? own);
+  if (!type) throw failure('ErrUnsupported', 'load', `there are no matrices of ${own}; {dtype: "float32"} converts`);
+  if (4 * rows > Math.max(ROWS_LEAST, ROWS_MOST * file.size)) throw file.fail('ErrTooLarge', `${rows} rows in a file of ${file.size} bytes`);
+  file.take(4 * rows + 20 * numbers.length);
+  const values = converted('data', own, numbers, type), shape = /** @type {[number, number]} */ ([rows, cols]), all = /** @type {any} */ ({values, dtype: type.name});
+  if (format === 'coo') return gpu.sparse({rows: first, cols: second, shape, ...all});
+  const majors = format === 'csr' ? rows : cols;
+  if (second.length !== majors + 1 || first.length !== values.length || second[0] !== 0 || second[majors] !== values.length) throw file.fail('ErrFormat', '"indices" and "indptr" do not fit "data" and "shape"');
+  const places = allocate('load', () => new Int32Array(values.length));
+  for (let c = 0; c < majors; c++) {
+    if (second[c + 1] < second[c] || second[c + 1] > values.length) throw file.fail('ErrFormat', '"indptr" falls');
+    places.fill(c, second[c], second[c + 1]);
+  }
+  return gpu.sparse({rows: format === 'csr' ? places : first, cols: format === 'csr' ? first : places, shape, ...all});
 }
 
 /** @param {Gpu} gpu @param {File} file @param {readonly Entry[]} entries @param {unknown} dtype */
@@ -145,7 +166,9 @@ export async function load(gpu, session, source, options) {
     if (names && (format === 'npy' || format === 'mtx')) throw failure('ErrInvalid', where, `names, of which .${format} has none`);
     if (format === 'mtx') return await madeOfMtx(gpu, file, dtype);
     if (format === 'npy') return await made(gpu, file, await readNpy(file, '', true), dtype);
-    const entries = format === 'npz' ? await readNpz(file, wanted) : (await readSafetensors(file)).filter((entry) => wanted(entry.name));
+    const members = format === 'npz' ? await openNpz(file) : [];
+    if (!names && o.format === undefined && isSciPy(members)) return await madeOfSciPy(gpu, file, members, dtype);
+    const entries = format === 'npz' ? await readNpz(file, members, wanted) : (await readSafetensors(file)).filter((entry) => wanted(entry.name));
     const missing = names?.find((/** @type {string} */ wish) => !entries.some((entry) => entry.name === wish));
     if (missing !== undefined) throw failure('ErrInvalid', where, `the file has no ${show(missing)}`);
     return await madeAll(gpu, file, entries, dtype);

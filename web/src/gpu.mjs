@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {most, sized, withOptions} from './arguments.mjs';
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
@@ -16,13 +17,14 @@ import {moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import * as nodes from './node.mjs';
+import {numpyFunctions} from './numpy.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
 import {scoped} from './scope.mjs';
-import {compress, makeSparse} from './sparse.mjs';
+import {compress, makeCoordinates, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
 import {shapeOf, text} from './tensor-node.mjs';
 import {attached} from './transfer.mjs';
@@ -71,18 +73,24 @@ function tensorOf(gpu, where, x) {
 /** @param {unknown} gpu @param {string} where @param {unknown[]} values */
 const anyTensor = (gpu, where, values) => values.some((x) => tensorOf(gpu, where, x));
 
+/** @param {unknown} gpu @param {string} where @param {unknown} x @returns {Expr} */
+function matrixOf(gpu, where, x) {
+  const part = inside(x, where);
+  if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
+  if (part.session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a matrix of another device');
+  return /** @type {Expr} */ (x);
+}
+
 /** How the operations as functions, which operations.mjs lists, are computed: any operand may be a number. */
 const make = {
-  /** @param {unknown} gpu @param {string} where @param {unknown} x @returns {any} an Expr or a Tensor */
-  of(gpu, where, x) { return tensorOf(gpu, where, x) ? x : make.matrix(gpu, where, x); },
-
-  /** @param {unknown} gpu @param {string} where @param {unknown} x @returns {Expr} */
-  matrix(gpu, where, x) {
-    const part = inside(x, where);
-    if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
-    if (part.session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a matrix of another device');
-    return /** @type {Expr} */ (x);
+  /** The method of that name of a matrix or a tensor. @param {unknown} gpu @param {string} where @param {unknown[]} x @returns {any} an Expr or a Tensor */
+  of(gpu, where, [x, ...more]) {
+    const object = /** @type {any} */ (tensorOf(gpu, where, x) ? x : matrixOf(gpu, where, x));
+    return object[where](...more);
   },
+
+  /** The same of what only matrices have. @param {unknown} gpu @param {string} where @param {unknown[]} x @returns {any} an Expr */
+  matrix(gpu, where, [x, ...more]) { return /** @type {any} */ (matrixOf(gpu, where, x))[where](...more); },
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
   binary(gpu, where, op, x, y) {
@@ -93,15 +101,17 @@ const make = {
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
   power(gpu, where, op, x, y) {
-    return typeof x === 'number' || anyTensor(gpu, where, [y]) ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, x).pow(y);
+    return typeof x === 'number' || anyTensor(gpu, where, [y]) ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, [x, y]);
   },
 
   /**
-   * @param {unknown} gpu @param {string} where @param {number} what @param {unknown} operands @param {unknown[]} numbers
-   * @param {unknown} options @param {(...args: any[]) => number[]} shape
+   * @param {unknown} gpu @param {string} where @param {number} what @param {number} count of operands, -1 for a list of them @param {number} numbers at most
+   * @param {unknown[]} x @param {(...args: any[]) => number[]} shape
    */
-  made(gpu, where, what, operands, numbers, options, shape) {
-    const list = listed(where, operands);
+  made(gpu, where, what, count, numbers, x, shape) {
+    const several = count < 0, [given, options] = several ? [x, undefined] : withOptions(x, count), first = Math.abs(count);
+    most(where, given, first + numbers);
+    const operands = several ? given[0] : given.slice(0, first), list = listed(where, operands);
     if (!list) throw failure('ErrInvalid', where, `${show(operands)} is no array of matrices`);
     const {dtype} = read(where, options, ['dtype']);
     const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);
@@ -109,7 +119,7 @@ const make = {
     const many = what === Shaping.VStack || what === Shaping.HStack;
     if (many && list.length === 0) throw failure('ErrInvalid', where, 'no matrices');
     const sized = many ? (/** @type {any[]} */ ...args) => shape(args) : shape;
-    return new Expr(sessionOf(gpu), nodes.shaped(where, what, all, parts, numbers, sized));
+    return new Expr(sessionOf(gpu), nodes.shaped(where, what, all, parts, given.slice(first), sized));
   },
 
   /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y @param {unknown} z */
@@ -130,7 +140,7 @@ class Info {
 }
 
 /** A device and everything made with it. */
-export class Gpu extends functions(make) {
+export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   #session;
   #nn;
   #info;
@@ -187,10 +197,11 @@ export class Gpu extends functions(make) {
     return new Matrix(this.#session, leaf);
   }
 
-  /** @param {number | unknown[]} rows or arrays of the rows @param {unknown} [cols] or the options @param {unknown} [values] @param {unknown} [options] */
-  matrix(rows, cols, values, options) {
-    const where = 'matrix';
-    if (!isArray(rows)) return this.#filled(where, rows, cols, values, options);
+  /** @param {...any} x rows and columns, the values, the options, or arrays of the rows and the options */
+  matrix(...x) {
+    const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && tagOf(values) === 'Object';
+    most(where, x, 4);
+    if (!isArray(rows)) return this.#filled(where, rows, cols, alone ? undefined : values, alone ? values : options);
     const list = given(where, rows), o = read(where, cols, PLACE);
     if (values !== undefined || options !== undefined) throw failure('ErrInvalid', where, 'sizes after an array of rows, which has them');
     if (list.shape?.length !== 2) throw failure('ErrShape', where, `${list.shape ? 'arrays of' : 'an array that is'} no rows; it takes [[1, 2], [3, 4]], or sizes and then the elements: (2, 2, [1, 2, 3, 4])`);
@@ -217,25 +228,29 @@ export class Gpu extends functions(make) {
     });
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} [options] */
-  zeros(rows, cols, options) {
+  /** @param {...unknown} x rows and columns, the options */
+  zeros(...x) {
+    const [rows, cols, options] = sized('zeros', x, 0, 3);
     return this.#filled('zeros', rows, cols, undefined, options);
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} [options] */
-  ones(rows, cols, options) {
+  /** @param {...unknown} x rows and columns, the options */
+  ones(...x) {
+    const [rows, cols, options] = sized('ones', x, 0, 3);
     return this.#filled('ones', rows, cols, undefined, options, 1);
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} value @param {unknown} [options] */
-  full(rows, cols, value, options) {
+  /** @param {...unknown} x rows and columns, the value, the options */
+  full(...x) {
+    const [rows, cols, value, options] = sized('full', x, 0, 4);
     if (typeof value !== 'number') throw failure('ErrInvalid', 'full', `${show(value)} is no number`);
     return this.#filled('full', rows, cols, undefined, options, value);
   }
 
-  /** @param {number} n @param {unknown} [options] */
-  eye(n, options) {
-    const where = 'eye';
+  /** @param {...any} x their number, the options */
+  eye(...x) {
+    const where = 'eye', [n, options] = x;
+    most(where, x, 2);
     nodes.checkDims(where, n, n);
     const {dtype} = read(where, options, PLACE), type = dtypeOf(where, dtype, FLOAT32);
     const values = allocate(where, () => {
@@ -246,21 +261,23 @@ export class Gpu extends functions(make) {
     return this.#filled(where, n, n, holds('Float32Array', type) ? values : allocate(where, () => Array.from(values)), options);
   }
 
-  /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
-  wrap(data, rows, cols, options) {
+  /** @param {...unknown} x the memory, rows and columns, the options */
+  wrap(...x) {
+    const [data, rows, cols, options] = sized('wrap', x, 1, 4);
     if (tagOf(data) === 'GPUBuffer') throw failure('ErrInvalid', 'wrap', 'a GPUBuffer; use wrapBuffer');
     return this.#from('wrap', data, rows, cols, {...read('wrap', options, WRAP), dontOwnBuffer: true});
   }
 
-  /** @param {unknown} buffer @param {number} rows @param {number} cols @param {unknown} [options] */
-  wrapBuffer(buffer, rows, cols, options) {
-    const where = 'wrapBuffer';
+  /** @param {...unknown} x the buffer, rows and columns, the options */
+  wrapBuffer(...x) {
+    const where = 'wrapBuffer', [buffer, rows, cols, options] = sized(where, x, 1, 4);
     if (tagOf(buffer) !== 'GPUBuffer') throw failure('ErrInvalid', where, `${show(buffer)} is no GPUBuffer`);
     return this.#from(where, buffer, rows, cols, {...read(where, options, WRAP), dontOwnBuffer: true});
   }
 
-  /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
-  fromBuffer(data, rows, cols, options) {
+  /** @param {...unknown} x the memory, rows and columns, the options */
+  fromBuffer(...x) {
+    const [data, rows, cols, options] = sized('fromBuffer', x, 1, 4);
     return this.#from('fromBuffer', data, rows, cols, read('fromBuffer', options, FROM));
   }
 
@@ -277,7 +294,7 @@ export class Gpu extends functions(make) {
     const where = 'tensor', lists = isArray(from), sized = isArray(shape);
     if (lists && (isNested(where, from) || !sized)) return this.#nested(where, /** @type {any[]} */ (from), sized ? shape : undefined, sized ? options : shape);
     if (!sized) throw failure('ErrInvalid', where, `shape ${show(shape)} is no array of dimensions`);
-    if (!tensorOf(this, where, from) && inside(from, where)) make.matrix(this, where, from);
+    if (!tensorOf(this, where, from) && inside(from, where)) matrixOf(this, where, from);
     return newTensor(where, from, [shape], options, (rows, cols, o) => this.#filled(where, rows, cols, from, o));
   }
 
@@ -298,24 +315,27 @@ export class Gpu extends functions(make) {
 
   // Sparse matrices.
 
-  /** @param {number} rows @param {number} cols @param {unknown} parts */
-  sparse(rows, cols, parts) {
+  /** @param {...unknown} x rows, columns and the parts, or those of entries with their places, which have a shape */
+  sparse(...x) {
+    if (x.length === 1 && !isArray(x[0])) return makeCoordinates(this.#session, 'sparse', x[0]);
+    const [rows, cols, parts] = sized('sparse', x, 0, 3);
     return makeSparse(this.#session, 'sparse', rows, cols, parts, false);
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} parts */
-  wrapSparse(rows, cols, parts) {
+  /** @param {...unknown} x rows, columns and the parts */
+  wrapSparse(...x) {
+    const [rows, cols, parts] = sized('wrapSparse', x, 0, 3);
     return makeSparse(this.#session, 'wrapSparse', rows, cols, parts, true);
   }
 
   /** @param {unknown} x @param {unknown} [options] */
   async sparseFrom(x, options) {
-    return compress('sparseFrom', this.#session, make.matrix(this, 'sparseFrom', x), options);
+    return compress('sparseFrom', this.#session, matrixOf(this, 'sparseFrom', x), options);
   }
 
-  /** @param {number} rows @param {number} cols @param {unknown} [options] */
-  map(rows, cols, options) {
-    const where = 'map', o = read(where, options, ['dtype', 'order']);
+  /** @param {...unknown} x rows and columns, the options */
+  map(...x) {
+    const where = 'map', [rows, cols, options] = sized(where, x, 0, 3), o = read(where, options, ['dtype', 'order']);
     const memory = place(this.#session, where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
     const buffer = allocate(where, () => new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4));
     memory.host = new memory.type.Array(buffer, 0, numbersIn(memory.type, memory.span));
@@ -414,8 +434,8 @@ export class Gpu extends functions(make) {
   /** @param {unknown} fn @param {...unknown} args */
   apply(fn, ...args) { return anyTensor(this, 'apply', args) ? appliedTensor('apply', fn, args) : applied('apply', fn, args); }
 
-  /** @param {unknown} x */
-  transpose(x) { return make.of(this, 'transpose', x).transpose(); }
+  /** @param {...unknown} x */
+  transpose(...x) { return make.of(this, 'transpose', x); }
 
   // The device.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {INT32_REDUCTIONS, OF_COMPLEX, REAL_REDUCTIONS, REDUCED_COMPLEX, SHAPING_TYPES} from './codes.mjs';
+import {INT32_REDUCTIONS, OF_COMPLEX, REAL_REDUCTIONS, REDUCED_COMPLEX, Reduction, SHAPING_TYPES} from './codes.mjs';
 import {COMPLEX64, DTYPES, FLOAT32, INT32, checkElement, dtypeOf, scalarBits} from './dtype.mjs';
 import {failure, needs, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
@@ -247,6 +247,9 @@ export function numberOf(where, value) {
   return value;
 }
 
+/** The reductions that are an index, of which there is none among no elements. */
+const INDICES = /** @type {number[]} */ ([Reduction.ArgMax, Reduction.ArgMin]);
+
 /**
  * @param {string} where @param {number} what @param {Node} a @param {unknown} axis
  * @param {number} number what the reduction takes
@@ -255,7 +258,8 @@ export function reduce(where, what, a, axis, number) {
   checkType(where, a.type, (t) => t === COMPLEX64 ? what in REDUCED_COMPLEX : t.real || !REAL_REDUCTIONS.includes(what));
   const complex = a.type === COMPLEX64 && dtypeOf(where, REDUCED_COMPLEX[what], INT32);
   const type = complex || (INT32_REDUCTIONS.includes(what) ? INT32 : a.type);
-  const along = axisOf(where, axis);
+  const along = axisOf(where, axis), none = (along === Axis.Rows ? a.cols : along === Axis.Cols ? a.rows : a.rows * a.cols) === 0;
+  if (none && INDICES.includes(what) && (along === Axis.All || a.rows + a.cols > 0)) throw failure('ErrInvalid', where, `of no elements: ${a.rows}x${a.cols}`);
   const rows = along === Axis.Rows ? a.rows : 1, cols = along === Axis.Cols ? a.cols : 1;
   return new Node(Op.Reduce, type, rows, cols, a, null, null, [what, along, scalarBits(where, FLOAT32, number)]);
 }

@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+import {most, pair} from './arguments.mjs';
 import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** @typedef {import('./expr.mjs').Expr} Expr */
@@ -9,916 +10,1026 @@ import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** The rows and columns of a result, of the operands and the numbers. @typedef {(...args: any[]) => number[]} ShapeOf */
 
+/** How an operation is computed of what it is called on, its name, its number and its arguments. @template X @typedef {(a: unknown, where: string, op: number, ...x: any[]) => X} Maker */
+
+/** Of how many arguments at most. @template X @param {number} n @param {Maker<X>} make @returns {(a: unknown, where: string, op: number, x: unknown[]) => X} */
+const taking = (n, make) => (a, where, op, x) => {
+  if (x.length > n) most(where, x, n);
+  return make(a, where, op, ...x);
+};
+
 /**
  * The operations that expressions and tensors have as methods.
  * @template X what they make
- * @param {{
- *   unary: (a: unknown, where: string, op: number) => X,
- *   binary: (a: unknown, where: string, op: number, b: unknown) => X,
- *   power: (a: unknown, where: string, op: number, b: unknown) => X,
- *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => X,
- *   product: (a: unknown, where: string, b: unknown) => X,
- *   reduce: (a: unknown, where: string, what: number, options?: number | null | {axis?: unknown}) => X,
- *   spread: (a: unknown, where: string, what: number, options?: number | null | {axis?: unknown, ddof?: unknown}) => X,
- *   normalise: (a: unknown, where: string, op: number, options?: number | null | {axis?: unknown}) => X,
- *   order: (a: unknown, where: string, op: number, options?: number | null | {axis?: unknown}) => X,
- *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: number | null | {axis?: unknown}) => X,
- *   norm: (a: unknown, where: string, what: number, p: unknown, options?: number | null | {axis?: unknown}) => X,
- * }} make
+ * @param {Record<'unary' | 'binary' | 'power' | 'limits' | 'reduce' | 'spread' | 'normalise' | 'order' | 'topmost' | 'norm', Maker<X>> & {product: (a: unknown, where: string, b: any) => X}} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
-  neg() { return unary(this, 'neg', Op.Neg); }
-  negative() { return unary(this, 'negative', Op.Neg); }
-  abs() { return unary(this, 'abs', Op.Abs); }
-  sign() { return unary(this, 'sign', Op.Sign); }
-  square() { return unary(this, 'square', Op.Square); }
-  reciprocal() { return unary(this, 'reciprocal', Op.Recip); }
-  floor() { return unary(this, 'floor', Op.Floor); }
-  ceil() { return unary(this, 'ceil', Op.Ceil); }
-  round() { return unary(this, 'round', Op.Round); }
-  trunc() { return unary(this, 'trunc', Op.Trunc); }
-  sqrt() { return unary(this, 'sqrt', Op.Sqrt); }
-  exp() { return unary(this, 'exp', Op.Exp); }
-  log() { return unary(this, 'log', Op.Log); }
-  sin() { return unary(this, 'sin', Op.Sin); }
-  cos() { return unary(this, 'cos', Op.Cos); }
-  tan() { return unary(this, 'tan', Op.Tan); }
-  asin() { return unary(this, 'asin', Op.Asin); }
-  arcsin() { return unary(this, 'arcsin', Op.Asin); }
-  acos() { return unary(this, 'acos', Op.Acos); }
-  arccos() { return unary(this, 'arccos', Op.Acos); }
-  atan() { return unary(this, 'atan', Op.Atan); }
-  arctan() { return unary(this, 'arctan', Op.Atan); }
-  sinh() { return unary(this, 'sinh', Op.Sinh); }
-  cosh() { return unary(this, 'cosh', Op.Cosh); }
-  tanh() { return unary(this, 'tanh', Op.Tanh); }
-  asinh() { return unary(this, 'asinh', Op.Asinh); }
-  arcsinh() { return unary(this, 'arcsinh', Op.Asinh); }
-  acosh() { return unary(this, 'acosh', Op.Acosh); }
-  arccosh() { return unary(this, 'arccosh', Op.Acosh); }
-  atanh() { return unary(this, 'atanh', Op.Atanh); }
-  arctanh() { return unary(this, 'arctanh', Op.Atanh); }
-  exp2() { return unary(this, 'exp2', Op.Exp2); }
-  exp10() { return unary(this, 'exp10', Op.Exp10); }
-  expm1() { return unary(this, 'expm1', Op.Expm1); }
-  log2() { return unary(this, 'log2', Op.Log2); }
-  log10() { return unary(this, 'log10', Op.Log10); }
-  log1p() { return unary(this, 'log1p', Op.Log1p); }
-  cbrt() { return unary(this, 'cbrt', Op.Cbrt); }
-  rsqrt() { return unary(this, 'rsqrt', Op.Rsqrt); }
-  rcbrt() { return unary(this, 'rcbrt', Op.Rcbrt); }
-  lgamma() { return unary(this, 'lgamma', Op.Lgamma); }
-  digamma() { return unary(this, 'digamma', Op.Digamma); }
-  erf() { return unary(this, 'erf', Op.Erf); }
-  erfc() { return unary(this, 'erfc', Op.Erfc); }
-  sigmoid() { return unary(this, 'sigmoid', Op.Sigmoid); }
-  relu() { return unary(this, 'relu', Op.Relu); }
-  softplus() { return unary(this, 'softplus', Op.Softplus); }
-  elu() { return unary(this, 'elu', Op.Elu); }
-  gelu() { return unary(this, 'gelu', Op.Gelu); }
-  silu() { return unary(this, 'silu', Op.Silu); }
-  clippedLog() { return unary(this, 'clippedLog', Op.ClippedLog); }
-  clippedSqrt() { return unary(this, 'clippedSqrt', Op.ClippedSqrt); }
-  clippedRecip() { return unary(this, 'clippedRecip', Op.ClippedRecip); }
-  recipOrZero() { return unary(this, 'recipOrZero', Op.RecipOrZero); }
-  logicalNot() { return unary(this, 'logicalNot', Op.Not); }
-  isNaN() { return unary(this, 'isNaN', Op.IsNaN); }
-  isnan() { return unary(this, 'isnan', Op.IsNaN); }
-  isInf() { return unary(this, 'isInf', Op.IsInf); }
-  isinf() { return unary(this, 'isinf', Op.IsInf); }
-  isFinite() { return unary(this, 'isFinite', Op.IsFinite); }
-  isfinite() { return unary(this, 'isfinite', Op.IsFinite); }
-  bitwiseNot() { return unary(this, 'bitwiseNot', Op.BitNot); }
-  /** @param {unknown} b */
-  add(b) { return binary(this, 'add', Op.Add, b); }
-  /** @param {unknown} b */
-  sub(b) { return binary(this, 'sub', Op.Sub, b); }
-  /** @param {unknown} b */
-  subtract(b) { return binary(this, 'subtract', Op.Sub, b); }
-  /** @param {unknown} b */
-  mul(b) { return binary(this, 'mul', Op.Mul, b); }
-  /** @param {unknown} b */
-  multiply(b) { return binary(this, 'multiply', Op.Mul, b); }
-  /** @param {unknown} b */
-  div(b) { return binary(this, 'div', Op.Div, b); }
-  /** @param {unknown} b */
-  divide(b) { return binary(this, 'divide', Op.Div, b); }
-  /** @param {unknown} b */
-  pow(b) { return power(this, 'pow', Op.Pow, b); }
-  /** @param {unknown} b */
-  power(b) { return power(this, 'power', Op.Pow, b); }
-  /** @param {unknown} b */
-  hypot(b) { return binary(this, 'hypot', Op.Hypot, b); }
-  /** @param {unknown} b */
-  atan2(b) { return binary(this, 'atan2', Op.Atan2, b); }
-  /** @param {unknown} b */
-  arctan2(b) { return binary(this, 'arctan2', Op.Atan2, b); }
-  /** @param {unknown} b */
-  logAddExp(b) { return binary(this, 'logAddExp', Op.LogAddExp, b); }
-  /** @param {unknown} b */
-  logaddexp(b) { return binary(this, 'logaddexp', Op.LogAddExp, b); }
-  /** @param {unknown} b */
-  fmod(b) { return binary(this, 'fmod', Op.Mod, b); }
-  /** @param {unknown} b */
-  mod(b) { return binary(this, 'mod', Op.FloorMod, b); }
-  /** @param {unknown} b */
-  floorDiv(b) { return binary(this, 'floorDiv', Op.FloorDiv, b); }
-  /** @param {unknown} b */
-  floorDivide(b) { return binary(this, 'floorDivide', Op.FloorDiv, b); }
-  /** @param {unknown} b */
-  clippedDiv(b) { return binary(this, 'clippedDiv', Op.ClippedDiv, b); }
-  /** @param {unknown} b */
-  softThreshold(b) { return binary(this, 'softThreshold', Op.SoftThreshold, b); }
-  /** @param {unknown} b */
-  hardThreshold(b) { return binary(this, 'hardThreshold', Op.HardThreshold, b); }
-  /** @param {unknown} y */
-  sigmoidGrad(y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, y); }
-  /** @param {unknown} y */
-  tanhGrad(y) { return binary(this, 'tanhGrad', Op.TanhGrad, y); }
-  /** @param {unknown} y */
-  reluGrad(y) { return binary(this, 'reluGrad', Op.ReluGrad, y); }
-  /** @param {unknown} y */
-  eluGrad(y) { return binary(this, 'eluGrad', Op.EluGrad, y); }
-  /** @param {unknown} y */
-  logGrad(y) { return binary(this, 'logGrad', Op.LogGrad, y); }
-  /** @param {unknown} y */
-  sqrtGrad(y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, y); }
-  /** @param {unknown} y */
-  recipGrad(y) { return binary(this, 'recipGrad', Op.RecipGrad, y); }
-  /** @param {unknown} a */
-  absGrad(a) { return binary(this, 'absGrad', Op.AbsGrad, a); }
-  /** @param {unknown} a */
-  sinGrad(a) { return binary(this, 'sinGrad', Op.SinGrad, a); }
-  /** @param {unknown} a */
-  cosGrad(a) { return binary(this, 'cosGrad', Op.CosGrad, a); }
-  /** @param {unknown} a */
-  asinGrad(a) { return binary(this, 'asinGrad', Op.AsinGrad, a); }
-  /** @param {unknown} a */
-  acosGrad(a) { return binary(this, 'acosGrad', Op.AcosGrad, a); }
-  /** @param {unknown} a */
-  sinhGrad(a) { return binary(this, 'sinhGrad', Op.SinhGrad, a); }
-  /** @param {unknown} a */
-  coshGrad(a) { return binary(this, 'coshGrad', Op.CoshGrad, a); }
-  /** @param {unknown} a */
-  asinhGrad(a) { return binary(this, 'asinhGrad', Op.AsinhGrad, a); }
-  /** @param {unknown} a */
-  atanhGrad(a) { return binary(this, 'atanhGrad', Op.AtanhGrad, a); }
-  /** @param {unknown} b */
-  bitwiseAnd(b) { return binary(this, 'bitwiseAnd', Op.BitAnd, b); }
-  /** @param {unknown} b */
-  bitwiseOr(b) { return binary(this, 'bitwiseOr', Op.BitOr, b); }
-  /** @param {unknown} b */
-  bitwiseXor(b) { return binary(this, 'bitwiseXor', Op.BitXor, b); }
-  /** @param {unknown} b */
-  leftShift(b) { return binary(this, 'leftShift', Op.ShiftLeft, b); }
-  /** @param {unknown} b */
-  rightShift(b) { return binary(this, 'rightShift', Op.ShiftRight, b); }
-  /** @param {unknown} b */
-  minimum(b) { return binary(this, 'minimum', Op.Min, b); }
-  /** @param {unknown} b */
-  maximum(b) { return binary(this, 'maximum', Op.Max, b); }
-  /** @param {unknown} b */
-  squaredDiff(b) { return binary(this, 'squaredDiff', Op.SquaredDiff, b); }
-  /** @param {unknown} b */
-  maskNegative(b) { return binary(this, 'maskNegative', Op.MaskNegative, b); }
-  /** @param {unknown} a */
-  copyIf(a) { return binary(this, 'copyIf', Op.CopyIf, a); }
-  /** @param {unknown} a */
-  copyIfNot(a) { return binary(this, 'copyIfNot', Op.CopyIfNot, a); }
-  /** @param {unknown} b */
-  equal(b) { return binary(this, 'equal', Op.Eq, b); }
-  /** @param {unknown} b */
-  notEqual(b) { return binary(this, 'notEqual', Op.Ne, b); }
-  /** @param {unknown} b */
-  less(b) { return binary(this, 'less', Op.Lt, b); }
-  /** @param {unknown} b */
-  lessEqual(b) { return binary(this, 'lessEqual', Op.Le, b); }
-  /** @param {unknown} b */
-  greater(b) { return binary(this, 'greater', Op.Gt, b); }
-  /** @param {unknown} b */
-  greaterEqual(b) { return binary(this, 'greaterEqual', Op.Ge, b); }
-  /** @param {unknown} b */
-  logicalAnd(b) { return binary(this, 'logicalAnd', Op.And, b); }
-  /** @param {unknown} b */
-  logicalOr(b) { return binary(this, 'logicalOr', Op.Or, b); }
-  /** @param {unknown} b */
-  logicalXor(b) { return binary(this, 'logicalXor', Op.Xor, b); }
-  /** @param {unknown} low @param {unknown} high */
-  clamp(low, high) { return limits(this, 'clamp', Op.Clamp, low, high); }
-  /** @param {unknown} low @param {unknown} high */
-  clip(low, high) { return limits(this, 'clip', Op.Clamp, low, high); }
-  /** @param {unknown} b */
-  matmul(b) { return product(this, 'matmul', b); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  sum(options) { return reduce(this, 'sum', Reduction.Sum, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  max(options) { return reduce(this, 'max', Reduction.Max, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  min(options) { return reduce(this, 'min', Reduction.Min, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  prod(options) { return reduce(this, 'prod', Reduction.Prod, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  mean(options) { return reduce(this, 'mean', Reduction.Mean, options); }
-  /** @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
-  var(options) { return spread(this, 'var', Reduction.Var, options); }
-  /** @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
-  std(options) { return spread(this, 'std', Reduction.Std, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  norm1(options) { return reduce(this, 'norm1', Reduction.Norm1, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  norm2(options) { return reduce(this, 'norm2', Reduction.Norm2, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  normInf(options) { return reduce(this, 'normInf', Reduction.NormInf, options); }
-  /** @param {unknown} p @param {number | null | {axis?: unknown}} [options] */
-  normP(p, options) { return norm(this, 'normP', Reduction.NormP, p, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  logSumExp(options) { return reduce(this, 'logSumExp', Reduction.LogSumExp, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  countNonzero(options) { return reduce(this, 'countNonzero', Reduction.CountNonzero, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  any(options) { return reduce(this, 'any', Reduction.AnyNonzero, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  all(options) { return reduce(this, 'all', Reduction.AllNonzero, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argMax(options) { return reduce(this, 'argMax', Reduction.ArgMax, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argmax(options) { return reduce(this, 'argmax', Reduction.ArgMax, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argmin(options) { return reduce(this, 'argmin', Reduction.ArgMin, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  sort(options) { return order(this, 'sort', Op.Sort, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argSort(options) { return order(this, 'argSort', Op.ArgSort, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  argsort(options) { return order(this, 'argsort', Op.ArgSort, options); }
-  /** @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
-  topK(k, options) { return topmost(this, 'topK', Op.TopK, k, options); }
-  /** @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
-  argTopK(k, options) { return topmost(this, 'argTopK', Op.ArgTopK, k, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  cumsum(options) { return order(this, 'cumsum', Op.CumSum, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  cumprod(options) { return order(this, 'cumprod', Op.CumProd, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
-  /** @param {number | null | {axis?: unknown}} [options] */
-  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
+export const methods = (make) => {
+  const unary = taking(0, make.unary), binary = taking(1, make.binary), power = taking(1, make.power), limits = taking(2, make.limits), product = taking(1, (a, where, _, b) => make.product(a, where, b));
+  const [reduce, spread, normalise, order] = [make.reduce, make.spread, make.normalise, make.order].map((run) => taking(1, run)), [topmost, norm] = [make.topmost, make.norm].map((run) => taking(2, run));
+  return class {
+    /** @param {...unknown} x */
+    neg(...x) { return unary(this, 'neg', Op.Neg, x); }
+    /** @param {...unknown} x */
+    negative(...x) { return unary(this, 'negative', Op.Neg, x); }
+    /** @param {...unknown} x */
+    abs(...x) { return unary(this, 'abs', Op.Abs, x); }
+    /** @param {...unknown} x */
+    absolute(...x) { return unary(this, 'absolute', Op.Abs, x); }
+    /** @param {...unknown} x */
+    sign(...x) { return unary(this, 'sign', Op.Sign, x); }
+    /** @param {...unknown} x */
+    square(...x) { return unary(this, 'square', Op.Square, x); }
+    /** @param {...unknown} x */
+    reciprocal(...x) { return unary(this, 'reciprocal', Op.Recip, x); }
+    /** @param {...unknown} x */
+    floor(...x) { return unary(this, 'floor', Op.Floor, x); }
+    /** @param {...unknown} x */
+    ceil(...x) { return unary(this, 'ceil', Op.Ceil, x); }
+    /** @param {...unknown} x */
+    round(...x) { return unary(this, 'round', Op.Round, x); }
+    /** @param {...unknown} x */
+    trunc(...x) { return unary(this, 'trunc', Op.Trunc, x); }
+    /** @param {...unknown} x */
+    sqrt(...x) { return unary(this, 'sqrt', Op.Sqrt, x); }
+    /** @param {...unknown} x */
+    exp(...x) { return unary(this, 'exp', Op.Exp, x); }
+    /** @param {...unknown} x */
+    log(...x) { return unary(this, 'log', Op.Log, x); }
+    /** @param {...unknown} x */
+    sin(...x) { return unary(this, 'sin', Op.Sin, x); }
+    /** @param {...unknown} x */
+    cos(...x) { return unary(this, 'cos', Op.Cos, x); }
+    /** @param {...unknown} x */
+    tan(...x) { return unary(this, 'tan', Op.Tan, x); }
+    /** @param {...unknown} x */
+    asin(...x) { return unary(this, 'asin', Op.Asin, x); }
+    /** @param {...unknown} x */
+    arcsin(...x) { return unary(this, 'arcsin', Op.Asin, x); }
+    /** @param {...unknown} x */
+    acos(...x) { return unary(this, 'acos', Op.Acos, x); }
+    /** @param {...unknown} x */
+    arccos(...x) { return unary(this, 'arccos', Op.Acos, x); }
+    /** @param {...unknown} x */
+    atan(...x) { return unary(this, 'atan', Op.Atan, x); }
+    /** @param {...unknown} x */
+    arctan(...x) { return unary(this, 'arctan', Op.Atan, x); }
+    /** @param {...unknown} x */
+    sinh(...x) { return unary(this, 'sinh', Op.Sinh, x); }
+    /** @param {...unknown} x */
+    cosh(...x) { return unary(this, 'cosh', Op.Cosh, x); }
+    /** @param {...unknown} x */
+    tanh(...x) { return unary(this, 'tanh', Op.Tanh, x); }
+    /** @param {...unknown} x */
+    asinh(...x) { return unary(this, 'asinh', Op.Asinh, x); }
+    /** @param {...unknown} x */
+    arcsinh(...x) { return unary(this, 'arcsinh', Op.Asinh, x); }
+    /** @param {...unknown} x */
+    acosh(...x) { return unary(this, 'acosh', Op.Acosh, x); }
+    /** @param {...unknown} x */
+    arccosh(...x) { return unary(this, 'arccosh', Op.Acosh, x); }
+    /** @param {...unknown} x */
+    atanh(...x) { return unary(this, 'atanh', Op.Atanh, x); }
+    /** @param {...unknown} x */
+    arctanh(...x) { return unary(this, 'arctanh', Op.Atanh, x); }
+    /** @param {...unknown} x */
+    exp2(...x) { return unary(this, 'exp2', Op.Exp2, x); }
+    /** @param {...unknown} x */
+    exp10(...x) { return unary(this, 'exp10', Op.Exp10, x); }
+    /** @param {...unknown} x */
+    expm1(...x) { return unary(this, 'expm1', Op.Expm1, x); }
+    /** @param {...unknown} x */
+    log2(...x) { return unary(this, 'log2', Op.Log2, x); }
+    /** @param {...unknown} x */
+    log10(...x) { return unary(this, 'log10', Op.Log10, x); }
+    /** @param {...unknown} x */
+    log1p(...x) { return unary(this, 'log1p', Op.Log1p, x); }
+    /** @param {...unknown} x */
+    cbrt(...x) { return unary(this, 'cbrt', Op.Cbrt, x); }
+    /** @param {...unknown} x */
+    rsqrt(...x) { return unary(this, 'rsqrt', Op.Rsqrt, x); }
+    /** @param {...unknown} x */
+    rcbrt(...x) { return unary(this, 'rcbrt', Op.Rcbrt, x); }
+    /** @param {...unknown} x */
+    lgamma(...x) { return unary(this, 'lgamma', Op.Lgamma, x); }
+    /** @param {...unknown} x */
+    digamma(...x) { return unary(this, 'digamma', Op.Digamma, x); }
+    /** @param {...unknown} x */
+    erf(...x) { return unary(this, 'erf', Op.Erf, x); }
+    /** @param {...unknown} x */
+    erfc(...x) { return unary(this, 'erfc', Op.Erfc, x); }
+    /** @param {...unknown} x */
+    sigmoid(...x) { return unary(this, 'sigmoid', Op.Sigmoid, x); }
+    /** @param {...unknown} x */
+    relu(...x) { return unary(this, 'relu', Op.Relu, x); }
+    /** @param {...unknown} x */
+    softplus(...x) { return unary(this, 'softplus', Op.Softplus, x); }
+    /** @param {...unknown} x */
+    elu(...x) { return unary(this, 'elu', Op.Elu, x); }
+    /** @param {...unknown} x */
+    gelu(...x) { return unary(this, 'gelu', Op.Gelu, x); }
+    /** @param {...unknown} x */
+    silu(...x) { return unary(this, 'silu', Op.Silu, x); }
+    /** @param {...unknown} x */
+    clippedLog(...x) { return unary(this, 'clippedLog', Op.ClippedLog, x); }
+    /** @param {...unknown} x */
+    clippedSqrt(...x) { return unary(this, 'clippedSqrt', Op.ClippedSqrt, x); }
+    /** @param {...unknown} x */
+    clippedRecip(...x) { return unary(this, 'clippedRecip', Op.ClippedRecip, x); }
+    /** @param {...unknown} x */
+    recipOrZero(...x) { return unary(this, 'recipOrZero', Op.RecipOrZero, x); }
+    /** @param {...unknown} x */
+    logicalNot(...x) { return unary(this, 'logicalNot', Op.Not, x); }
+    /** @param {...unknown} x */
+    isNaN(...x) { return unary(this, 'isNaN', Op.IsNaN, x); }
+    /** @param {...unknown} x */
+    isnan(...x) { return unary(this, 'isnan', Op.IsNaN, x); }
+    /** @param {...unknown} x */
+    isInf(...x) { return unary(this, 'isInf', Op.IsInf, x); }
+    /** @param {...unknown} x */
+    isinf(...x) { return unary(this, 'isinf', Op.IsInf, x); }
+    /** @param {...unknown} x */
+    isFinite(...x) { return unary(this, 'isFinite', Op.IsFinite, x); }
+    /** @param {...unknown} x */
+    isfinite(...x) { return unary(this, 'isfinite', Op.IsFinite, x); }
+    /** @param {...unknown} x */
+    bitwiseNot(...x) { return unary(this, 'bitwiseNot', Op.BitNot, x); }
+    /** @param {...unknown} x */
+    add(...x) { return binary(this, 'add', Op.Add, x); }
+    /** @param {...unknown} x */
+    sub(...x) { return binary(this, 'sub', Op.Sub, x); }
+    /** @param {...unknown} x */
+    subtract(...x) { return binary(this, 'subtract', Op.Sub, x); }
+    /** @param {...unknown} x */
+    mul(...x) { return binary(this, 'mul', Op.Mul, x); }
+    /** @param {...unknown} x */
+    multiply(...x) { return binary(this, 'multiply', Op.Mul, x); }
+    /** @param {...unknown} x */
+    div(...x) { return binary(this, 'div', Op.Div, x); }
+    /** @param {...unknown} x */
+    divide(...x) { return binary(this, 'divide', Op.Div, x); }
+    /** @param {...unknown} x */
+    pow(...x) { return power(this, 'pow', Op.Pow, x); }
+    /** @param {...unknown} x */
+    power(...x) { return power(this, 'power', Op.Pow, x); }
+    /** @param {...unknown} x */
+    hypot(...x) { return binary(this, 'hypot', Op.Hypot, x); }
+    /** @param {...unknown} x */
+    atan2(...x) { return binary(this, 'atan2', Op.Atan2, x); }
+    /** @param {...unknown} x */
+    arctan2(...x) { return binary(this, 'arctan2', Op.Atan2, x); }
+    /** @param {...unknown} x */
+    logAddExp(...x) { return binary(this, 'logAddExp', Op.LogAddExp, x); }
+    /** @param {...unknown} x */
+    logaddexp(...x) { return binary(this, 'logaddexp', Op.LogAddExp, x); }
+    /** @param {...unknown} x */
+    fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
+    /** @param {...unknown} x */
+    mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
+    /** @param {...unknown} x */
+    floorDivide(...x) { return binary(this, 'floorDivide', Op.FloorDiv, x); }
+    /** @param {...unknown} x */
+    clippedDiv(...x) { return binary(this, 'clippedDiv', Op.ClippedDiv, x); }
+    /** @param {...unknown} x */
+    softThreshold(...x) { return binary(this, 'softThreshold', Op.SoftThreshold, x); }
+    /** @param {...unknown} x */
+    hardThreshold(...x) { return binary(this, 'hardThreshold', Op.HardThreshold, x); }
+    /** @param {...unknown} x */
+    sigmoidGrad(...x) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, x); }
+    /** @param {...unknown} x */
+    tanhGrad(...x) { return binary(this, 'tanhGrad', Op.TanhGrad, x); }
+    /** @param {...unknown} x */
+    reluGrad(...x) { return binary(this, 'reluGrad', Op.ReluGrad, x); }
+    /** @param {...unknown} x */
+    eluGrad(...x) { return binary(this, 'eluGrad', Op.EluGrad, x); }
+    /** @param {...unknown} x */
+    logGrad(...x) { return binary(this, 'logGrad', Op.LogGrad, x); }
+    /** @param {...unknown} x */
+    sqrtGrad(...x) { return binary(this, 'sqrtGrad', Op.SqrtGrad, x); }
+    /** @param {...unknown} x */
+    recipGrad(...x) { return binary(this, 'recipGrad', Op.RecipGrad, x); }
+    /** @param {...unknown} x */
+    absGrad(...x) { return binary(this, 'absGrad', Op.AbsGrad, x); }
+    /** @param {...unknown} x */
+    sinGrad(...x) { return binary(this, 'sinGrad', Op.SinGrad, x); }
+    /** @param {...unknown} x */
+    cosGrad(...x) { return binary(this, 'cosGrad', Op.CosGrad, x); }
+    /** @param {...unknown} x */
+    asinGrad(...x) { return binary(this, 'asinGrad', Op.AsinGrad, x); }
+    /** @param {...unknown} x */
+    acosGrad(...x) { return binary(this, 'acosGrad', Op.AcosGrad, x); }
+    /** @param {...unknown} x */
+    sinhGrad(...x) { return binary(this, 'sinhGrad', Op.SinhGrad, x); }
+    /** @param {...unknown} x */
+    coshGrad(...x) { return binary(this, 'coshGrad', Op.CoshGrad, x); }
+    /** @param {...unknown} x */
+    asinhGrad(...x) { return binary(this, 'asinhGrad', Op.AsinhGrad, x); }
+    /** @param {...unknown} x */
+    atanhGrad(...x) { return binary(this, 'atanhGrad', Op.AtanhGrad, x); }
+    /** @param {...unknown} x */
+    bitwiseAnd(...x) { return binary(this, 'bitwiseAnd', Op.BitAnd, x); }
+    /** @param {...unknown} x */
+    bitwiseOr(...x) { return binary(this, 'bitwiseOr', Op.BitOr, x); }
+    /** @param {...unknown} x */
+    bitwiseXor(...x) { return binary(this, 'bitwiseXor', Op.BitXor, x); }
+    /** @param {...unknown} x */
+    leftShift(...x) { return binary(this, 'leftShift', Op.ShiftLeft, x); }
+    /** @param {...unknown} x */
+    rightShift(...x) { return binary(this, 'rightShift', Op.ShiftRight, x); }
+    /** @param {...unknown} x */
+    minimum(...x) { return binary(this, 'minimum', Op.Min, x); }
+    /** @param {...unknown} x */
+    maximum(...x) { return binary(this, 'maximum', Op.Max, x); }
+    /** @param {...unknown} x */
+    squaredDiff(...x) { return binary(this, 'squaredDiff', Op.SquaredDiff, x); }
+    /** @param {...unknown} x */
+    maskNegative(...x) { return binary(this, 'maskNegative', Op.MaskNegative, x); }
+    /** @param {...unknown} x */
+    copyIf(...x) { return binary(this, 'copyIf', Op.CopyIf, x); }
+    /** @param {...unknown} x */
+    copyIfNot(...x) { return binary(this, 'copyIfNot', Op.CopyIfNot, x); }
+    /** @param {...unknown} x */
+    equal(...x) { return binary(this, 'equal', Op.Eq, x); }
+    /** @param {...unknown} x */
+    notEqual(...x) { return binary(this, 'notEqual', Op.Ne, x); }
+    /** @param {...unknown} x */
+    less(...x) { return binary(this, 'less', Op.Lt, x); }
+    /** @param {...unknown} x */
+    lessEqual(...x) { return binary(this, 'lessEqual', Op.Le, x); }
+    /** @param {...unknown} x */
+    greater(...x) { return binary(this, 'greater', Op.Gt, x); }
+    /** @param {...unknown} x */
+    greaterEqual(...x) { return binary(this, 'greaterEqual', Op.Ge, x); }
+    /** @param {...unknown} x */
+    logicalAnd(...x) { return binary(this, 'logicalAnd', Op.And, x); }
+    /** @param {...unknown} x */
+    logicalOr(...x) { return binary(this, 'logicalOr', Op.Or, x); }
+    /** @param {...unknown} x */
+    logicalXor(...x) { return binary(this, 'logicalXor', Op.Xor, x); }
+    /** @param {...unknown} x */
+    clamp(...x) { return limits(this, 'clamp', Op.Clamp, x); }
+    /** @param {...unknown} x */
+    clip(...x) { return limits(this, 'clip', Op.Clamp, x); }
+    /** @param {...unknown} x */
+    matmul(...x) { return product(this, 'matmul', 0, x); }
+    /** @param {...unknown} x */
+    sum(...x) { return reduce(this, 'sum', Reduction.Sum, x); }
+    /** @param {...unknown} x */
+    max(...x) { return reduce(this, 'max', Reduction.Max, x); }
+    /** @param {...unknown} x */
+    min(...x) { return reduce(this, 'min', Reduction.Min, x); }
+    /** @param {...unknown} x */
+    prod(...x) { return reduce(this, 'prod', Reduction.Prod, x); }
+    /** @param {...unknown} x */
+    mean(...x) { return reduce(this, 'mean', Reduction.Mean, x); }
+    /** @param {...unknown} x */
+    var(...x) { return spread(this, 'var', Reduction.Var, x); }
+    /** @param {...unknown} x */
+    std(...x) { return spread(this, 'std', Reduction.Std, x); }
+    /** @param {...unknown} x */
+    norm1(...x) { return reduce(this, 'norm1', Reduction.Norm1, x); }
+    /** @param {...unknown} x */
+    norm2(...x) { return reduce(this, 'norm2', Reduction.Norm2, x); }
+    /** @param {...unknown} x */
+    normInf(...x) { return reduce(this, 'normInf', Reduction.NormInf, x); }
+    /** @param {...unknown} x */
+    normP(...x) { return norm(this, 'normP', Reduction.NormP, x); }
+    /** @param {...unknown} x */
+    logSumExp(...x) { return reduce(this, 'logSumExp', Reduction.LogSumExp, x); }
+    /** @param {...unknown} x */
+    countNonzero(...x) { return reduce(this, 'countNonzero', Reduction.CountNonzero, x); }
+    /** @param {...unknown} x */
+    any(...x) { return reduce(this, 'any', Reduction.AnyNonzero, x); }
+    /** @param {...unknown} x */
+    all(...x) { return reduce(this, 'all', Reduction.AllNonzero, x); }
+    /** @param {...unknown} x */
+    argMax(...x) { return reduce(this, 'argMax', Reduction.ArgMax, x); }
+    /** @param {...unknown} x */
+    argmax(...x) { return reduce(this, 'argmax', Reduction.ArgMax, x); }
+    /** @param {...unknown} x */
+    argMin(...x) { return reduce(this, 'argMin', Reduction.ArgMin, x); }
+    /** @param {...unknown} x */
+    argmin(...x) { return reduce(this, 'argmin', Reduction.ArgMin, x); }
+    /** @param {...unknown} x */
+    trace(...x) { return reduce(this, 'trace', Reduction.Trace, x); }
+    /** @param {...unknown} x */
+    sort(...x) { return order(this, 'sort', Op.Sort, x); }
+    /** @param {...unknown} x */
+    argSort(...x) { return order(this, 'argSort', Op.ArgSort, x); }
+    /** @param {...unknown} x */
+    argsort(...x) { return order(this, 'argsort', Op.ArgSort, x); }
+    /** @param {...unknown} x */
+    topK(...x) { return topmost(this, 'topK', Op.TopK, x); }
+    /** @param {...unknown} x */
+    argTopK(...x) { return topmost(this, 'argTopK', Op.ArgTopK, x); }
+    /** @param {...unknown} x */
+    cumSum(...x) { return order(this, 'cumSum', Op.CumSum, x); }
+    /** @param {...unknown} x */
+    cumsum(...x) { return order(this, 'cumsum', Op.CumSum, x); }
+    /** @param {...unknown} x */
+    cumProd(...x) { return order(this, 'cumProd', Op.CumProd, x); }
+    /** @param {...unknown} x */
+    cumprod(...x) { return order(this, 'cumprod', Op.CumProd, x); }
+    /** @param {...unknown} x */
+    softmax(...x) { return normalise(this, 'softmax', Op.Softmax, x); }
+    /** @param {...unknown} x */
+    logSoftmax(...x) { return normalise(this, 'logSoftmax', Op.LogSoftmax, x); }
+    /** @param {...unknown} x */
+    hardmax(...x) { return normalise(this, 'hardmax', Op.Hardmax, x); }
+  };
 };
 
 /**
  * What makes and shapes matrices, as methods of Expr, beside those of another class.
  * @template {new (...args: any[]) => object} C
  * @param {C} Base
- * @param {(a: unknown, where: string, what: number, others: unknown[], numbers: unknown[], shape: ShapeOf) => Expr} shaped
+ * @param {(a: unknown, where: string, what: number, operands: number, numbers: number, x: unknown[], shape: ShapeOf) => Expr} shaped of so many further operands, and so many numbers at most
  */
 export const shapings = (Base, shaped) => class extends Base {
-  /** @param {unknown} k */
-  diag(k) { return shaped(this, 'diag', Shaping.Diag, [], [k], (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
-  /** @param {unknown} k */
-  diagonal(k) { return shaped(this, 'diagonal', Shaping.Diagonal, [], [k], (a, k) => [1, Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
-  /** @param {unknown} k */
-  tril(k) { return shaped(this, 'tril', Shaping.Tril, [], [k], (a, _k) => [a.rows, a.cols]); }
-  /** @param {unknown} k */
-  triu(k) { return shaped(this, 'triu', Shaping.Triu, [], [k], (a, _k) => [a.rows, a.cols]); }
-  /** @param {unknown} lower @param {unknown} upper */
-  band(lower, upper) { return shaped(this, 'band', Shaping.Band, [], [lower, upper], (a, _lower, _upper) => [a.rows, a.cols]); }
-  /** @param {unknown} n */
-  repeatRows(n) { return shaped(this, 'repeatRows', Shaping.RepeatRows, [], [n], (a, n) => [a.rows * n, a.cols]); }
-  /** @param {unknown} n */
-  repeatCols(n) { return shaped(this, 'repeatCols', Shaping.RepeatCols, [], [n], (a, n) => [a.rows, a.cols * n]); }
-  /** @param {unknown} rows @param {unknown} cols */
-  tile(rows, cols) { return shaped(this, 'tile', Shaping.Tile, [], [rows, cols], (a, rows, cols) => [a.rows * rows, a.cols * cols]); }
-  flipRows() { return shaped(this, 'flipRows', Shaping.FlipRows, [], [], (a) => [a.rows, a.cols]); }
-  flipud() { return shaped(this, 'flipud', Shaping.FlipRows, [], [], (a) => [a.rows, a.cols]); }
-  flipCols() { return shaped(this, 'flipCols', Shaping.FlipCols, [], [], (a) => [a.rows, a.cols]); }
-  fliplr() { return shaped(this, 'fliplr', Shaping.FlipCols, [], [], (a) => [a.rows, a.cols]); }
-  /** @param {unknown} rows @param {unknown} cols */
-  roll(rows, cols) { return shaped(this, 'roll', Shaping.Roll, [], [rows, cols], (a, _rows, _cols) => [a.rows, a.cols]); }
-  /** @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
-  pad(top, bottom, left, right, value) { return shaped(this, 'pad', Shaping.Pad, [], [top, bottom, left, right, value], (a, top, bottom, left, right, _value) => [a.rows + top + bottom, a.cols + left + right]); }
-  /** @param {unknown} rows */
-  takeRows(rows) { return shaped(this, 'takeRows', Shaping.TakeRows, [rows], [], (a, rows) => [rows.rows * rows.cols, a.cols]); }
-  /** @param {unknown} cols */
-  takeCols(cols) { return shaped(this, 'takeCols', Shaping.TakeCols, [cols], [], (a, cols) => [a.rows, cols.rows * cols.cols]); }
-  /** @param {unknown} b */
-  kron(b) { return shaped(this, 'kron', Shaping.Kron, [b], [], (a, b) => [a.rows * b.rows, a.cols * b.cols]); }
-  /** @param {unknown} b */
-  khatriRao(b) { return shaped(this, 'khatriRao', Shaping.KhatriRao, [b], [], (a, b) => [a.rows * b.rows, a.cols]); }
-  /** @param {unknown} b */
-  outer(b) { return shaped(this, 'outer', Shaping.Outer, [b], [], (a, b) => [a.rows * a.cols, b.rows * b.cols]); }
-  /** @param {unknown} b */
-  cross(b) { return shaped(this, 'cross', Shaping.Cross, [b], [], (a, _b) => [a.rows, 3]); }
-  /** @param {unknown} rows @param {unknown} cols */
-  broadcastTo(rows, cols) { return shaped(this, 'broadcastTo', Shaping.BroadcastTo, [], [rows, cols], (_a, rows, cols) => [rows, cols]); }
-  /** @param {unknown} b */
-  solve(b) { return shaped(this, 'solve', Shaping.Solve, [b], [], (_a, b) => [b.rows, b.cols]); }
-  inv() { return shaped(this, 'inv', Shaping.Inverse, [], [], (a) => [a.rows, a.cols]); }
-  det() { return shaped(this, 'det', Shaping.Det, [], [], (_a) => [1, 1]); }
-  logDet() { return shaped(this, 'logDet', Shaping.LogDet, [], [], (_a) => [1, 1]); }
-  detSign() { return shaped(this, 'detSign', Shaping.DetSign, [], [], (_a) => [1, 1]); }
-  lowerLU() { return shaped(this, 'lowerLU', Shaping.LowerLU, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  upperLU() { return shaped(this, 'upperLU', Shaping.UpperLU, [], [], (a) => [Math.min(a.rows, a.cols), a.cols]); }
-  permutedLU() { return shaped(this, 'permutedLU', Shaping.PermutedLU, [], [], (a) => [a.rows, a.cols]); }
-  cholesky() { return shaped(this, 'cholesky', Shaping.CholeskyFactor, [], [], (a) => [a.rows, a.cols]); }
-  /** @param {unknown} b */
-  solveLower(b) { return shaped(this, 'solveLower', Shaping.SolveLower, [b], [], (_a, b) => [b.rows, b.cols]); }
-  /** @param {unknown} b */
-  solveUpper(b) { return shaped(this, 'solveUpper', Shaping.SolveUpper, [b], [], (_a, b) => [b.rows, b.cols]); }
-  /** @param {unknown} b */
-  solveStack(b) { return shaped(this, 'solveStack', Shaping.SolveStack, [b], [], (_a, b) => [b.rows, b.cols]); }
-  qFactor() { return shaped(this, 'qFactor', Shaping.QFactor, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  rFactor() { return shaped(this, 'rFactor', Shaping.RFactor, [], [], (a) => [Math.min(a.rows, a.cols), a.cols]); }
-  /** @param {unknown} b */
-  lstsq(b) { return shaped(this, 'lstsq', Shaping.LeastSquares, [b], [], (a, b) => [a.cols, b.cols]); }
-  eigenvalues() { return shaped(this, 'eigenvalues', Shaping.Eigenvalues, [], [], (a) => [1, a.cols]); }
-  eigvalsh() { return shaped(this, 'eigvalsh', Shaping.Eigenvalues, [], [], (a) => [1, a.cols]); }
-  eigenvectors() { return shaped(this, 'eigenvectors', Shaping.Eigenvectors, [], [], (a) => [a.rows, a.cols]); }
-  singularValues() { return shaped(this, 'singularValues', Shaping.SingularValues, [], [], (a) => [1, Math.min(a.rows, a.cols)]); }
-  svdvals() { return shaped(this, 'svdvals', Shaping.SingularValues, [], [], (a) => [1, Math.min(a.rows, a.cols)]); }
-  leftVectors() { return shaped(this, 'leftVectors', Shaping.LeftVectors, [], [], (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  rightVectors() { return shaped(this, 'rightVectors', Shaping.RightVectors, [], [], (a) => [a.cols, Math.min(a.rows, a.cols)]); }
-  /** @param {unknown} tolerance */
-  pinv(tolerance) { return shaped(this, 'pinv', Shaping.PseudoInverse, [], [tolerance], (a, _tolerance) => [a.cols, a.rows]); }
-  /** @param {unknown} tolerance */
-  rank(tolerance) { return shaped(this, 'rank', Shaping.Rank, [], [tolerance], (_a, _tolerance) => [1, 1]); }
-  cond() { return shaped(this, 'cond', Shaping.Cond, [], [], (_a) => [1, 1]); }
-  expm() { return shaped(this, 'expm', Shaping.MatrixExp, [], [], (a) => [a.rows, a.cols]); }
-  /** @param {unknown} k */
-  matrixPower(k) { return shaped(this, 'matrixPower', Shaping.MatrixPower, [], [k], (a, _k) => [a.rows, a.cols]); }
-  /** @param {unknown} rows @param {unknown} b */
-  putRows(rows, b) { return shaped(this, 'putRows', Shaping.PutRows, [rows, b], [], (a, _rows, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} cols @param {unknown} b */
-  putCols(cols, b) { return shaped(this, 'putCols', Shaping.PutCols, [cols, b], [], (a, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} rows @param {unknown} b */
-  addToRows(rows, b) { return shaped(this, 'addToRows', Shaping.AddToRows, [rows, b], [], (a, _rows, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} cols @param {unknown} b */
-  addToCols(cols, b) { return shaped(this, 'addToCols', Shaping.AddToCols, [cols, b], [], (a, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} d @param {unknown} k */
-  putDiag(d, k) { return shaped(this, 'putDiag', Shaping.PutDiag, [d], [k], (a, _d, _k) => [a.rows, a.cols]); }
-  /** @param {unknown} d @param {unknown} k */
-  addToDiag(d, k) { return shaped(this, 'addToDiag', Shaping.AddToDiag, [d], [k], (a, _d, _k) => [a.rows, a.cols]); }
-  /** @param {unknown} b @param {unknown} i @param {unknown} j */
-  put(b, i, j) { return shaped(this, 'put', Shaping.Put, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
-  /** @param {unknown} b @param {unknown} i @param {unknown} j */
-  addTo(b, i, j) { return shaped(this, 'addTo', Shaping.AddTo, [b], [i, j], (a, _b, _i, _j) => [a.rows, a.cols]); }
-  /** @param {unknown} rows @param {unknown} cols */
-  gather(rows, cols) { return shaped(this, 'gather', Shaping.Gather, [rows, cols], [], (_a, rows, cols) => [rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols]); }
-  /** @param {unknown} b */
-  dotRows(b) { return shaped(this, 'dotRows', Shaping.DotRows, [b], [], (a, b) => [Math.max(a.rows, b.rows), 1]); }
-  /** @param {unknown} b */
-  dotCols(b) { return shaped(this, 'dotCols', Shaping.DotCols, [b], [], (a, b) => [1, Math.max(a.cols, b.cols)]); }
-  /** @param {unknown} b @param {unknown} count */
-  mulStack(b, count) { return shaped(this, 'mulStack', Shaping.MulStack, [b], [count], (a, b, _count) => [a.rows, b.cols]); }
-  /** @param {unknown} bins @param {unknown} low @param {unknown} high */
-  histogram(bins, low, high) { return shaped(this, 'histogram', Shaping.Histogram, [], [bins, low, high], (_a, bins, _low, _high) => [1, bins]); }
-  /** @param {unknown} classes */
-  bincount(classes) { return shaped(this, 'bincount', Shaping.BinCount, [], [classes], (_a, classes) => [1, classes]); }
-  /** @param {unknown} b */
-  searchSorted(b) { return shaped(this, 'searchSorted', Shaping.SearchSorted, [b], [], (_a, b) => [b.rows, b.cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  putElements(rows, cols, b) { return shaped(this, 'putElements', Shaping.PutElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  addToElements(rows, cols, b) { return shaped(this, 'addToElements', Shaping.AddToElements, [rows, cols, b], [], (a, _rows, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {unknown} count */
-  transposeStack(count) { return shaped(this, 'transposeStack', Shaping.TransposeStack, [], [count], (a, count) => [count * a.cols, count === 0 ? 0 : a.rows / count]); }
-  symmetricLower() { return shaped(this, 'symmetricLower', Shaping.SymmetricLower, [], [], (a) => [a.rows, a.cols]); }
-  symmetricUpper() { return shaped(this, 'symmetricUpper', Shaping.SymmetricUpper, [], [], (a) => [a.rows, a.cols]); }
-  countUnique() { return shaped(this, 'countUnique', Shaping.CountUnique, [], [], (_a) => [1, 1]); }
-  /** @param {unknown} k */
-  unique(k) { return shaped(this, 'unique', Shaping.Unique, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
-  /** @param {unknown} k */
-  uniqueCounts(k) { return shaped(this, 'uniqueCounts', Shaping.UniqueCounts, [], [k], (a, k) => [1, k ?? a.rows * a.cols]); }
-  /** @param {unknown} b */
-  complex(b) { return shaped(this, 'complex', Shaping.Complex, [b], [], (a, b) => [a.rows === 1 ? b.rows : a.rows, a.cols === 1 ? b.cols : a.cols]); }
-  real() { return shaped(this, 'real', Shaping.Real, [], [], (a) => [a.rows, a.cols]); }
-  imag() { return shaped(this, 'imag', Shaping.Imag, [], [], (a) => [a.rows, a.cols]); }
-  angle() { return shaped(this, 'angle', Shaping.Angle, [], [], (a) => [a.rows, a.cols]); }
-  conj() { return shaped(this, 'conj', Shaping.Conj, [], [], (a) => [a.rows, a.cols]); }
-  conjTranspose() { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, [], [], (a) => [a.cols, a.rows]); }
+  /** @param {...unknown} x */
+  diag(...x) { return shaped(this, 'diag', Shaping.Diag, 0, 1, x, (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
+  /** @param {...unknown} x */
+  diagonal(...x) { return shaped(this, 'diagonal', Shaping.Diagonal, 0, 1, x, (a, k) => [1, Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
+  /** @param {...unknown} x */
+  tril(...x) { return shaped(this, 'tril', Shaping.Tril, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  triu(...x) { return shaped(this, 'triu', Shaping.Triu, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  band(...x) { return shaped(this, 'band', Shaping.Band, 0, 2, x, (a, _lower, _upper) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  repeatRows(...x) { return shaped(this, 'repeatRows', Shaping.RepeatRows, 0, 1, x, (a, n) => [a.rows * n, a.cols]); }
+  /** @param {...unknown} x */
+  repeatCols(...x) { return shaped(this, 'repeatCols', Shaping.RepeatCols, 0, 1, x, (a, n) => [a.rows, a.cols * n]); }
+  /** @param {...unknown} x */
+  tile(...x) { return shaped(this, 'tile', Shaping.Tile, 0, 2, pair('tile', x), (a, rows, cols) => [a.rows * rows, a.cols * cols]); }
+  /** @param {...unknown} x */
+  flipRows(...x) { return shaped(this, 'flipRows', Shaping.FlipRows, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  flipud(...x) { return shaped(this, 'flipud', Shaping.FlipRows, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  flipCols(...x) { return shaped(this, 'flipCols', Shaping.FlipCols, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  fliplr(...x) { return shaped(this, 'fliplr', Shaping.FlipCols, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  roll(...x) { return shaped(this, 'roll', Shaping.Roll, 0, 2, x, (a, _rows, _cols) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  pad(...x) { return shaped(this, 'pad', Shaping.Pad, 0, 5, x, (a, top, bottom, left, right, _value) => [a.rows + top + bottom, a.cols + left + right]); }
+  /** @param {...unknown} x */
+  takeRows(...x) { return shaped(this, 'takeRows', Shaping.TakeRows, 1, 0, x, (a, rows) => [rows.rows * rows.cols, a.cols]); }
+  /** @param {...unknown} x */
+  takeCols(...x) { return shaped(this, 'takeCols', Shaping.TakeCols, 1, 0, x, (a, cols) => [a.rows, cols.rows * cols.cols]); }
+  /** @param {...unknown} x */
+  kron(...x) { return shaped(this, 'kron', Shaping.Kron, 1, 0, x, (a, b) => [a.rows * b.rows, a.cols * b.cols]); }
+  /** @param {...unknown} x */
+  khatriRao(...x) { return shaped(this, 'khatriRao', Shaping.KhatriRao, 1, 0, x, (a, b) => [a.rows * b.rows, a.cols]); }
+  /** @param {...unknown} x */
+  outer(...x) { return shaped(this, 'outer', Shaping.Outer, 1, 0, x, (a, b) => [a.rows * a.cols, b.rows * b.cols]); }
+  /** @param {...unknown} x */
+  cross(...x) { return shaped(this, 'cross', Shaping.Cross, 1, 0, x, (a, _b) => [a.rows, 3]); }
+  /** @param {...unknown} x */
+  broadcastTo(...x) { return shaped(this, 'broadcastTo', Shaping.BroadcastTo, 0, 2, pair('broadcastTo', x), (_a, rows, cols) => [rows, cols]); }
+  /** @param {...unknown} x */
+  solve(...x) { return shaped(this, 'solve', Shaping.Solve, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  inv(...x) { return shaped(this, 'inv', Shaping.Inverse, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  det(...x) { return shaped(this, 'det', Shaping.Det, 0, 0, x, (_a) => [1, 1]); }
+  /** @param {...unknown} x */
+  logDet(...x) { return shaped(this, 'logDet', Shaping.LogDet, 0, 0, x, (_a) => [1, 1]); }
+  /** @param {...unknown} x */
+  detSign(...x) { return shaped(this, 'detSign', Shaping.DetSign, 0, 0, x, (_a) => [1, 1]); }
+  /** @param {...unknown} x */
+  lowerLU(...x) { return shaped(this, 'lowerLU', Shaping.LowerLU, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  upperLU(...x) { return shaped(this, 'upperLU', Shaping.UpperLU, 0, 0, x, (a) => [Math.min(a.rows, a.cols), a.cols]); }
+  /** @param {...unknown} x */
+  permutedLU(...x) { return shaped(this, 'permutedLU', Shaping.PermutedLU, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  cholesky(...x) { return shaped(this, 'cholesky', Shaping.CholeskyFactor, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  solveLower(...x) { return shaped(this, 'solveLower', Shaping.SolveLower, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  solveUpper(...x) { return shaped(this, 'solveUpper', Shaping.SolveUpper, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  solveStack(...x) { return shaped(this, 'solveStack', Shaping.SolveStack, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  qFactor(...x) { return shaped(this, 'qFactor', Shaping.QFactor, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  rFactor(...x) { return shaped(this, 'rFactor', Shaping.RFactor, 0, 0, x, (a) => [Math.min(a.rows, a.cols), a.cols]); }
+  /** @param {...unknown} x */
+  lstsq(...x) { return shaped(this, 'lstsq', Shaping.LeastSquares, 1, 0, x, (a, b) => [a.cols, b.cols]); }
+  /** @param {...unknown} x */
+  eigenvalues(...x) { return shaped(this, 'eigenvalues', Shaping.Eigenvalues, 0, 0, x, (a) => [1, a.cols]); }
+  /** @param {...unknown} x */
+  eigvalsh(...x) { return shaped(this, 'eigvalsh', Shaping.Eigenvalues, 0, 0, x, (a) => [1, a.cols]); }
+  /** @param {...unknown} x */
+  eigenvectors(...x) { return shaped(this, 'eigenvectors', Shaping.Eigenvectors, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  singularValues(...x) { return shaped(this, 'singularValues', Shaping.SingularValues, 0, 0, x, (a) => [1, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  svdvals(...x) { return shaped(this, 'svdvals', Shaping.SingularValues, 0, 0, x, (a) => [1, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  leftVectors(...x) { return shaped(this, 'leftVectors', Shaping.LeftVectors, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  rightVectors(...x) { return shaped(this, 'rightVectors', Shaping.RightVectors, 0, 0, x, (a) => [a.cols, Math.min(a.rows, a.cols)]); }
+  /** @param {...unknown} x */
+  pinv(...x) { return shaped(this, 'pinv', Shaping.PseudoInverse, 0, 1, x, (a, _tolerance) => [a.cols, a.rows]); }
+  /** @param {...unknown} x */
+  rank(...x) { return shaped(this, 'rank', Shaping.Rank, 0, 1, x, (_a, _tolerance) => [1, 1]); }
+  /** @param {...unknown} x */
+  cond(...x) { return shaped(this, 'cond', Shaping.Cond, 0, 0, x, (_a) => [1, 1]); }
+  /** @param {...unknown} x */
+  expm(...x) { return shaped(this, 'expm', Shaping.MatrixExp, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  matrixPower(...x) { return shaped(this, 'matrixPower', Shaping.MatrixPower, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  putRows(...x) { return shaped(this, 'putRows', Shaping.PutRows, 2, 0, x, (a, _rows, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  putCols(...x) { return shaped(this, 'putCols', Shaping.PutCols, 2, 0, x, (a, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  addToRows(...x) { return shaped(this, 'addToRows', Shaping.AddToRows, 2, 0, x, (a, _rows, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  addToCols(...x) { return shaped(this, 'addToCols', Shaping.AddToCols, 2, 0, x, (a, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  putDiag(...x) { return shaped(this, 'putDiag', Shaping.PutDiag, 1, 1, x, (a, _d, _k) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  addToDiag(...x) { return shaped(this, 'addToDiag', Shaping.AddToDiag, 1, 1, x, (a, _d, _k) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  put(...x) { return shaped(this, 'put', Shaping.Put, 1, 2, x, (a, _b, _i, _j) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  addTo(...x) { return shaped(this, 'addTo', Shaping.AddTo, 1, 2, x, (a, _b, _i, _j) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  gather(...x) { return shaped(this, 'gather', Shaping.Gather, 2, 0, x, (_a, rows, cols) => [rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols]); }
+  /** @param {...unknown} x */
+  dotRows(...x) { return shaped(this, 'dotRows', Shaping.DotRows, 1, 0, x, (a, b) => [Math.max(a.rows, b.rows), 1]); }
+  /** @param {...unknown} x */
+  dotCols(...x) { return shaped(this, 'dotCols', Shaping.DotCols, 1, 0, x, (a, b) => [1, Math.max(a.cols, b.cols)]); }
+  /** @param {...unknown} x */
+  mulStack(...x) { return shaped(this, 'mulStack', Shaping.MulStack, 1, 1, x, (a, b, _count) => [a.rows, b.cols]); }
+  /** @param {...unknown} x */
+  histogram(...x) { return shaped(this, 'histogram', Shaping.Histogram, 0, 3, x, (_a, bins, _low, _high) => [1, bins]); }
+  /** @param {...unknown} x */
+  bincount(...x) { return shaped(this, 'bincount', Shaping.BinCount, 0, 1, x, (_a, classes) => [1, classes]); }
+  /** @param {...unknown} x */
+  searchSorted(...x) { return shaped(this, 'searchSorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  searchsorted(...x) { return shaped(this, 'searchsorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
+  /** @param {...unknown} x */
+  putElements(...x) { return shaped(this, 'putElements', Shaping.PutElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  addToElements(...x) { return shaped(this, 'addToElements', Shaping.AddToElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  transposeStack(...x) { return shaped(this, 'transposeStack', Shaping.TransposeStack, 0, 1, x, (a, count) => [count * a.cols, count === 0 ? 0 : a.rows / count]); }
+  /** @param {...unknown} x */
+  symmetricLower(...x) { return shaped(this, 'symmetricLower', Shaping.SymmetricLower, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  symmetricUpper(...x) { return shaped(this, 'symmetricUpper', Shaping.SymmetricUpper, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  countUnique(...x) { return shaped(this, 'countUnique', Shaping.CountUnique, 0, 0, x, (_a) => [1, 1]); }
+  /** @param {...unknown} x */
+  unique(...x) { return shaped(this, 'unique', Shaping.Unique, 0, 1, x, (a, k) => [1, k ?? a.rows * a.cols]); }
+  /** @param {...unknown} x */
+  uniqueCounts(...x) { return shaped(this, 'uniqueCounts', Shaping.UniqueCounts, 0, 1, x, (a, k) => [1, k ?? a.rows * a.cols]); }
+  /** @param {...unknown} x */
+  complex(...x) { return shaped(this, 'complex', Shaping.Complex, 1, 0, x, (a, b) => [a.rows === 1 ? b.rows : a.rows, a.cols === 1 ? b.cols : a.cols]); }
+  /** @param {...unknown} x */
+  real(...x) { return shaped(this, 'real', Shaping.Real, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  imag(...x) { return shaped(this, 'imag', Shaping.Imag, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  angle(...x) { return shaped(this, 'angle', Shaping.Angle, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  conj(...x) { return shaped(this, 'conj', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  conjugate(...x) { return shaped(this, 'conjugate', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
+  /** @param {...unknown} x */
+  conjTranspose(...x) { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, 0, 0, x, (a) => [a.cols, a.rows]); }
 };
 
 /**
  * The operations as functions of any operands: methods of Gpu.
  * @param {{
- *   of: (gpu: unknown, where: string, a: unknown) => any,
- *   matrix: (gpu: unknown, where: string, a: unknown) => Expr,
- *   binary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
- *   power: (gpu: unknown, where: string, op: number, a: unknown, b: unknown) => Expr | Tensor,
- *   ternary: (gpu: unknown, where: string, op: number, a: unknown, b: unknown, c: unknown) => Expr | Tensor,
- *   made: (gpu: unknown, where: string, what: number, operands: unknown, numbers: unknown[], options: unknown, shape: ShapeOf) => Expr,
+ *   of: (gpu: unknown, where: string, x: unknown[]) => any,
+ *   matrix: (gpu: unknown, where: string, x: unknown[]) => any,
+ *   binary: Maker<Expr | Tensor>, power: Maker<Expr | Tensor>, ternary: Maker<Expr | Tensor>,
+ *   made: (gpu: unknown, where: string, what: number, operands: number, numbers: number, x: unknown[], shape: ShapeOf) => Expr,
  * }} make
  */
-export const functions = ({of, matrix, binary, power, ternary, made}) => class {
-  /** @param {unknown} a */
-  neg(a) { return of(this, 'neg', a).neg(); }
-  /** @param {unknown} a */
-  negative(a) { return of(this, 'negative', a).negative(); }
-  /** @param {unknown} a */
-  abs(a) { return of(this, 'abs', a).abs(); }
-  /** @param {unknown} a */
-  sign(a) { return of(this, 'sign', a).sign(); }
-  /** @param {unknown} a */
-  square(a) { return of(this, 'square', a).square(); }
-  /** @param {unknown} a */
-  reciprocal(a) { return of(this, 'reciprocal', a).reciprocal(); }
-  /** @param {unknown} a */
-  floor(a) { return of(this, 'floor', a).floor(); }
-  /** @param {unknown} a */
-  ceil(a) { return of(this, 'ceil', a).ceil(); }
-  /** @param {unknown} a */
-  round(a) { return of(this, 'round', a).round(); }
-  /** @param {unknown} a */
-  trunc(a) { return of(this, 'trunc', a).trunc(); }
-  /** @param {unknown} a */
-  sqrt(a) { return of(this, 'sqrt', a).sqrt(); }
-  /** @param {unknown} a */
-  exp(a) { return of(this, 'exp', a).exp(); }
-  /** @param {unknown} a */
-  log(a) { return of(this, 'log', a).log(); }
-  /** @param {unknown} a */
-  sin(a) { return of(this, 'sin', a).sin(); }
-  /** @param {unknown} a */
-  cos(a) { return of(this, 'cos', a).cos(); }
-  /** @param {unknown} a */
-  tan(a) { return of(this, 'tan', a).tan(); }
-  /** @param {unknown} a */
-  asin(a) { return of(this, 'asin', a).asin(); }
-  /** @param {unknown} a */
-  arcsin(a) { return of(this, 'arcsin', a).arcsin(); }
-  /** @param {unknown} a */
-  acos(a) { return of(this, 'acos', a).acos(); }
-  /** @param {unknown} a */
-  arccos(a) { return of(this, 'arccos', a).arccos(); }
-  /** @param {unknown} a */
-  atan(a) { return of(this, 'atan', a).atan(); }
-  /** @param {unknown} a */
-  arctan(a) { return of(this, 'arctan', a).arctan(); }
-  /** @param {unknown} a */
-  sinh(a) { return of(this, 'sinh', a).sinh(); }
-  /** @param {unknown} a */
-  cosh(a) { return of(this, 'cosh', a).cosh(); }
-  /** @param {unknown} a */
-  tanh(a) { return of(this, 'tanh', a).tanh(); }
-  /** @param {unknown} a */
-  asinh(a) { return of(this, 'asinh', a).asinh(); }
-  /** @param {unknown} a */
-  arcsinh(a) { return of(this, 'arcsinh', a).arcsinh(); }
-  /** @param {unknown} a */
-  acosh(a) { return of(this, 'acosh', a).acosh(); }
-  /** @param {unknown} a */
-  arccosh(a) { return of(this, 'arccosh', a).arccosh(); }
-  /** @param {unknown} a */
-  atanh(a) { return of(this, 'atanh', a).atanh(); }
-  /** @param {unknown} a */
-  arctanh(a) { return of(this, 'arctanh', a).arctanh(); }
-  /** @param {unknown} a */
-  exp2(a) { return of(this, 'exp2', a).exp2(); }
-  /** @param {unknown} a */
-  exp10(a) { return of(this, 'exp10', a).exp10(); }
-  /** @param {unknown} a */
-  expm1(a) { return of(this, 'expm1', a).expm1(); }
-  /** @param {unknown} a */
-  log2(a) { return of(this, 'log2', a).log2(); }
-  /** @param {unknown} a */
-  log10(a) { return of(this, 'log10', a).log10(); }
-  /** @param {unknown} a */
-  log1p(a) { return of(this, 'log1p', a).log1p(); }
-  /** @param {unknown} a */
-  cbrt(a) { return of(this, 'cbrt', a).cbrt(); }
-  /** @param {unknown} a */
-  rsqrt(a) { return of(this, 'rsqrt', a).rsqrt(); }
-  /** @param {unknown} a */
-  rcbrt(a) { return of(this, 'rcbrt', a).rcbrt(); }
-  /** @param {unknown} a */
-  lgamma(a) { return of(this, 'lgamma', a).lgamma(); }
-  /** @param {unknown} a */
-  digamma(a) { return of(this, 'digamma', a).digamma(); }
-  /** @param {unknown} a */
-  erf(a) { return of(this, 'erf', a).erf(); }
-  /** @param {unknown} a */
-  erfc(a) { return of(this, 'erfc', a).erfc(); }
-  /** @param {unknown} a */
-  sigmoid(a) { return of(this, 'sigmoid', a).sigmoid(); }
-  /** @param {unknown} a */
-  relu(a) { return of(this, 'relu', a).relu(); }
-  /** @param {unknown} a */
-  softplus(a) { return of(this, 'softplus', a).softplus(); }
-  /** @param {unknown} a */
-  elu(a) { return of(this, 'elu', a).elu(); }
-  /** @param {unknown} a */
-  gelu(a) { return of(this, 'gelu', a).gelu(); }
-  /** @param {unknown} a */
-  silu(a) { return of(this, 'silu', a).silu(); }
-  /** @param {unknown} a */
-  clippedLog(a) { return of(this, 'clippedLog', a).clippedLog(); }
-  /** @param {unknown} a */
-  clippedSqrt(a) { return of(this, 'clippedSqrt', a).clippedSqrt(); }
-  /** @param {unknown} a */
-  clippedRecip(a) { return of(this, 'clippedRecip', a).clippedRecip(); }
-  /** @param {unknown} a */
-  recipOrZero(a) { return of(this, 'recipOrZero', a).recipOrZero(); }
-  /** @param {unknown} a */
-  logicalNot(a) { return of(this, 'logicalNot', a).logicalNot(); }
-  /** @param {unknown} a */
-  isNaN(a) { return of(this, 'isNaN', a).isNaN(); }
-  /** @param {unknown} a */
-  isnan(a) { return of(this, 'isnan', a).isnan(); }
-  /** @param {unknown} a */
-  isInf(a) { return of(this, 'isInf', a).isInf(); }
-  /** @param {unknown} a */
-  isinf(a) { return of(this, 'isinf', a).isinf(); }
-  /** @param {unknown} a */
-  isFinite(a) { return of(this, 'isFinite', a).isFinite(); }
-  /** @param {unknown} a */
-  isfinite(a) { return of(this, 'isfinite', a).isfinite(); }
-  /** @param {unknown} a */
-  bitwiseNot(a) { return of(this, 'bitwiseNot', a).bitwiseNot(); }
-  /** @param {unknown} a @param {unknown} b */
-  add(a, b) { return binary(this, 'add', Op.Add, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  sub(a, b) { return binary(this, 'sub', Op.Sub, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  subtract(a, b) { return binary(this, 'subtract', Op.Sub, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  mul(a, b) { return binary(this, 'mul', Op.Mul, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  multiply(a, b) { return binary(this, 'multiply', Op.Mul, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  div(a, b) { return binary(this, 'div', Op.Div, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  divide(a, b) { return binary(this, 'divide', Op.Div, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  pow(a, b) { return power(this, 'pow', Op.Pow, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  power(a, b) { return power(this, 'power', Op.Pow, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  hypot(a, b) { return binary(this, 'hypot', Op.Hypot, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  atan2(a, b) { return binary(this, 'atan2', Op.Atan2, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  arctan2(a, b) { return binary(this, 'arctan2', Op.Atan2, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  logAddExp(a, b) { return binary(this, 'logAddExp', Op.LogAddExp, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  logaddexp(a, b) { return binary(this, 'logaddexp', Op.LogAddExp, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  fmod(a, b) { return binary(this, 'fmod', Op.Mod, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  mod(a, b) { return binary(this, 'mod', Op.FloorMod, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  floorDiv(a, b) { return binary(this, 'floorDiv', Op.FloorDiv, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  floorDivide(a, b) { return binary(this, 'floorDivide', Op.FloorDiv, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  clippedDiv(a, b) { return binary(this, 'clippedDiv', Op.ClippedDiv, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  softThreshold(a, b) { return binary(this, 'softThreshold', Op.SoftThreshold, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  hardThreshold(a, b) { return binary(this, 'hardThreshold', Op.HardThreshold, a, b); }
-  /** @param {unknown} d @param {unknown} y */
-  sigmoidGrad(d, y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  tanhGrad(d, y) { return binary(this, 'tanhGrad', Op.TanhGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  reluGrad(d, y) { return binary(this, 'reluGrad', Op.ReluGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  eluGrad(d, y) { return binary(this, 'eluGrad', Op.EluGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  logGrad(d, y) { return binary(this, 'logGrad', Op.LogGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  sqrtGrad(d, y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, d, y); }
-  /** @param {unknown} d @param {unknown} y */
-  recipGrad(d, y) { return binary(this, 'recipGrad', Op.RecipGrad, d, y); }
-  /** @param {unknown} d @param {unknown} a */
-  absGrad(d, a) { return binary(this, 'absGrad', Op.AbsGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  sinGrad(d, a) { return binary(this, 'sinGrad', Op.SinGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  cosGrad(d, a) { return binary(this, 'cosGrad', Op.CosGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  asinGrad(d, a) { return binary(this, 'asinGrad', Op.AsinGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  acosGrad(d, a) { return binary(this, 'acosGrad', Op.AcosGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  sinhGrad(d, a) { return binary(this, 'sinhGrad', Op.SinhGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  coshGrad(d, a) { return binary(this, 'coshGrad', Op.CoshGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  asinhGrad(d, a) { return binary(this, 'asinhGrad', Op.AsinhGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a */
-  atanhGrad(d, a) { return binary(this, 'atanhGrad', Op.AtanhGrad, d, a); }
-  /** @param {unknown} d @param {unknown} a @param {unknown} b */
-  logAddExpGrad(d, a, b) { return ternary(this, 'logAddExpGrad', Op.LogAddExpGrad, d, a, b); }
-  /** @param {unknown} d @param {unknown} a @param {unknown} b */
-  mulExpDiff(d, a, b) { return ternary(this, 'mulExpDiff', Op.MulExpDiff, d, a, b); }
-  /** @param {unknown} d @param {unknown} a @param {unknown} b */
-  mulDiv(d, a, b) { return ternary(this, 'mulDiv', Op.MulDiv, d, a, b); }
-  /** @param {unknown} d @param {unknown} a @param {unknown} b */
-  powBaseGrad(d, a, b) { return ternary(this, 'powBaseGrad', Op.PowBaseGrad, d, a, b); }
-  /** @param {unknown} d @param {unknown} y @param {unknown} a */
-  powExponentGrad(d, y, a) { return ternary(this, 'powExponentGrad', Op.PowExponentGrad, d, y, a); }
-  /** @param {unknown} a @param {unknown} b */
-  bitwiseAnd(a, b) { return binary(this, 'bitwiseAnd', Op.BitAnd, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  bitwiseOr(a, b) { return binary(this, 'bitwiseOr', Op.BitOr, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  bitwiseXor(a, b) { return binary(this, 'bitwiseXor', Op.BitXor, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  leftShift(a, b) { return binary(this, 'leftShift', Op.ShiftLeft, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  rightShift(a, b) { return binary(this, 'rightShift', Op.ShiftRight, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  minimum(a, b) { return binary(this, 'minimum', Op.Min, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  maximum(a, b) { return binary(this, 'maximum', Op.Max, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  squaredDiff(a, b) { return binary(this, 'squaredDiff', Op.SquaredDiff, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  maskNegative(a, b) { return binary(this, 'maskNegative', Op.MaskNegative, a, b); }
-  /** @param {unknown} cond @param {unknown} a */
-  copyIf(cond, a) { return binary(this, 'copyIf', Op.CopyIf, cond, a); }
-  /** @param {unknown} cond @param {unknown} a */
-  copyIfNot(cond, a) { return binary(this, 'copyIfNot', Op.CopyIfNot, cond, a); }
-  /** @param {unknown} a @param {unknown} b */
-  equal(a, b) { return binary(this, 'equal', Op.Eq, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  notEqual(a, b) { return binary(this, 'notEqual', Op.Ne, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  less(a, b) { return binary(this, 'less', Op.Lt, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  lessEqual(a, b) { return binary(this, 'lessEqual', Op.Le, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  greater(a, b) { return binary(this, 'greater', Op.Gt, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  greaterEqual(a, b) { return binary(this, 'greaterEqual', Op.Ge, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  logicalAnd(a, b) { return binary(this, 'logicalAnd', Op.And, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  logicalOr(a, b) { return binary(this, 'logicalOr', Op.Or, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  logicalXor(a, b) { return binary(this, 'logicalXor', Op.Xor, a, b); }
-  /** @param {unknown} cond @param {unknown} a @param {unknown} b */
-  where(cond, a, b) { return ternary(this, 'where', Op.Where, cond, a, b); }
-  /** @param {unknown} a @param {unknown} b @param {unknown} c */
-  copyIfEqual(a, b, c) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, a, b, c); }
-  /** @param {unknown} a @param {unknown} low @param {unknown} high */
-  clamp(a, low, high) { return of(this, 'clamp', a).clamp(low, high); }
-  /** @param {unknown} a @param {unknown} low @param {unknown} high */
-  clip(a, low, high) { return of(this, 'clip', a).clip(low, high); }
-  /** @param {unknown} a @param {unknown} b */
-  matmul(a, b) { return of(this, 'matmul', a).matmul(b); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  sum(a, options) { return of(this, 'sum', a).sum(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  max(a, options) { return of(this, 'max', a).max(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  min(a, options) { return of(this, 'min', a).min(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  prod(a, options) { return of(this, 'prod', a).prod(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  mean(a, options) { return of(this, 'mean', a).mean(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
-  var(a, options) { return of(this, 'var', a).var(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown, ddof?: unknown}} [options] */
-  std(a, options) { return of(this, 'std', a).std(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  norm1(a, options) { return of(this, 'norm1', a).norm1(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  norm2(a, options) { return of(this, 'norm2', a).norm2(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  normInf(a, options) { return of(this, 'normInf', a).normInf(options); }
-  /** @param {unknown} a @param {unknown} p @param {number | null | {axis?: unknown}} [options] */
-  normP(a, p, options) { return of(this, 'normP', a).normP(p, options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  logSumExp(a, options) { return of(this, 'logSumExp', a).logSumExp(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  countNonzero(a, options) { return of(this, 'countNonzero', a).countNonzero(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  any(a, options) { return of(this, 'any', a).any(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  all(a, options) { return of(this, 'all', a).all(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argMax(a, options) { return of(this, 'argMax', a).argMax(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argmax(a, options) { return of(this, 'argmax', a).argmax(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argmin(a, options) { return of(this, 'argmin', a).argmin(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  trace(a, options) { return of(this, 'trace', a).trace(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  sort(a, options) { return of(this, 'sort', a).sort(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argSort(a, options) { return of(this, 'argSort', a).argSort(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  argsort(a, options) { return of(this, 'argsort', a).argsort(options); }
-  /** @param {unknown} a @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
-  topK(a, k, options) { return of(this, 'topK', a).topK(k, options); }
-  /** @param {unknown} a @param {unknown} k @param {number | null | {axis?: unknown}} [options] */
-  argTopK(a, k, options) { return of(this, 'argTopK', a).argTopK(k, options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  cumsum(a, options) { return of(this, 'cumsum', a).cumsum(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  cumprod(a, options) { return of(this, 'cumprod', a).cumprod(options); }
-  /** @param {unknown} start @param {unknown} stop @param {unknown} step @param {unknown} options */
-  arange(start, stop, step, options) { return made(this, 'arange', Shaping.Arange, [], [start, stop, step], options, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))]); }
-  /** @param {unknown} start @param {unknown} stop @param {unknown} count @param {unknown} options */
-  linspace(start, stop, count, options) { return made(this, 'linspace', Shaping.Linspace, [], [start, stop, count], options, (_start, _stop, count) => [1, count ?? 50]); }
-  /** @param {unknown} a @param {unknown} k */
-  diag(a, k) { return matrix(this, 'diag', a).diag(k); }
-  /** @param {unknown} a @param {unknown} k */
-  diagonal(a, k) { return matrix(this, 'diagonal', a).diagonal(k); }
-  /** @param {unknown} a @param {unknown} k */
-  tril(a, k) { return matrix(this, 'tril', a).tril(k); }
-  /** @param {unknown} a @param {unknown} k */
-  triu(a, k) { return matrix(this, 'triu', a).triu(k); }
-  /** @param {unknown} a @param {unknown} lower @param {unknown} upper */
-  band(a, lower, upper) { return matrix(this, 'band', a).band(lower, upper); }
-  /** @param {unknown} labels @param {unknown} classes @param {unknown} options */
-  oneHot(labels, classes, options) { return made(this, 'oneHot', Shaping.OneHot, [labels], [classes], options, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes]); }
-  /** @param {unknown} a @param {unknown} n */
-  repeatRows(a, n) { return matrix(this, 'repeatRows', a).repeatRows(n); }
-  /** @param {unknown} a @param {unknown} n */
-  repeatCols(a, n) { return matrix(this, 'repeatCols', a).repeatCols(n); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  tile(a, rows, cols) { return matrix(this, 'tile', a).tile(rows, cols); }
-  /** @param {unknown} a */
-  vstack(a) { return made(this, 'vstack', Shaping.VStack, a, [], undefined, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols]); }
-  /** @param {unknown} a */
-  hstack(a) { return made(this, 'hstack', Shaping.HStack, a, [], undefined, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)]); }
-  /** @param {unknown} a */
-  flipRows(a) { return matrix(this, 'flipRows', a).flipRows(); }
-  /** @param {unknown} a */
-  flipud(a) { return matrix(this, 'flipud', a).flipud(); }
-  /** @param {unknown} a */
-  flipCols(a) { return matrix(this, 'flipCols', a).flipCols(); }
-  /** @param {unknown} a */
-  fliplr(a) { return matrix(this, 'fliplr', a).fliplr(); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  roll(a, rows, cols) { return matrix(this, 'roll', a).roll(rows, cols); }
-  /** @param {unknown} a @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
-  pad(a, top, bottom, left, right, value) { return matrix(this, 'pad', a).pad(top, bottom, left, right, value); }
-  /** @param {unknown} a @param {unknown} rows */
-  takeRows(a, rows) { return matrix(this, 'takeRows', a).takeRows(rows); }
-  /** @param {unknown} a @param {unknown} cols */
-  takeCols(a, cols) { return matrix(this, 'takeCols', a).takeCols(cols); }
-  /** @param {unknown} a @param {unknown} b */
-  kron(a, b) { return matrix(this, 'kron', a).kron(b); }
-  /** @param {unknown} a @param {unknown} b */
-  khatriRao(a, b) { return matrix(this, 'khatriRao', a).khatriRao(b); }
-  /** @param {unknown} a @param {unknown} b */
-  outer(a, b) { return matrix(this, 'outer', a).outer(b); }
-  /** @param {unknown} a @param {unknown} b */
-  cross(a, b) { return matrix(this, 'cross', a).cross(b); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  broadcastTo(a, rows, cols) { return matrix(this, 'broadcastTo', a).broadcastTo(rows, cols); }
-  /** @param {unknown} a @param {unknown} b */
-  solve(a, b) { return matrix(this, 'solve', a).solve(b); }
-  /** @param {unknown} a */
-  inv(a) { return matrix(this, 'inv', a).inv(); }
-  /** @param {unknown} a */
-  det(a) { return matrix(this, 'det', a).det(); }
-  /** @param {unknown} a */
-  logDet(a) { return matrix(this, 'logDet', a).logDet(); }
-  /** @param {unknown} a */
-  detSign(a) { return matrix(this, 'detSign', a).detSign(); }
-  /** @param {unknown} a */
-  lowerLU(a) { return matrix(this, 'lowerLU', a).lowerLU(); }
-  /** @param {unknown} a */
-  upperLU(a) { return matrix(this, 'upperLU', a).upperLU(); }
-  /** @param {unknown} a */
-  permutedLU(a) { return matrix(this, 'permutedLU', a).permutedLU(); }
-  /** @param {unknown} a */
-  cholesky(a) { return matrix(this, 'cholesky', a).cholesky(); }
-  /** @param {unknown} a @param {unknown} b */
-  solveLower(a, b) { return matrix(this, 'solveLower', a).solveLower(b); }
-  /** @param {unknown} a @param {unknown} b */
-  solveUpper(a, b) { return matrix(this, 'solveUpper', a).solveUpper(b); }
-  /** @param {unknown} a @param {unknown} b */
-  solveStack(a, b) { return matrix(this, 'solveStack', a).solveStack(b); }
-  /** @param {unknown} a */
-  qFactor(a) { return matrix(this, 'qFactor', a).qFactor(); }
-  /** @param {unknown} a */
-  rFactor(a) { return matrix(this, 'rFactor', a).rFactor(); }
-  /** @param {unknown} a @param {unknown} b */
-  lstsq(a, b) { return matrix(this, 'lstsq', a).lstsq(b); }
-  /** @param {unknown} a */
-  eigenvalues(a) { return matrix(this, 'eigenvalues', a).eigenvalues(); }
-  /** @param {unknown} a */
-  eigvalsh(a) { return matrix(this, 'eigvalsh', a).eigvalsh(); }
-  /** @param {unknown} a */
-  eigenvectors(a) { return matrix(this, 'eigenvectors', a).eigenvectors(); }
-  /** @param {unknown} a */
-  singularValues(a) { return matrix(this, 'singularValues', a).singularValues(); }
-  /** @param {unknown} a */
-  svdvals(a) { return matrix(this, 'svdvals', a).svdvals(); }
-  /** @param {unknown} a */
-  leftVectors(a) { return matrix(this, 'leftVectors', a).leftVectors(); }
-  /** @param {unknown} a */
-  rightVectors(a) { return matrix(this, 'rightVectors', a).rightVectors(); }
-  /** @param {unknown} a @param {unknown} tolerance */
-  pinv(a, tolerance) { return matrix(this, 'pinv', a).pinv(tolerance); }
-  /** @param {unknown} a @param {unknown} tolerance */
-  rank(a, tolerance) { return matrix(this, 'rank', a).rank(tolerance); }
-  /** @param {unknown} a */
-  cond(a) { return matrix(this, 'cond', a).cond(); }
-  /** @param {unknown} a */
-  expm(a) { return matrix(this, 'expm', a).expm(); }
-  /** @param {unknown} a @param {unknown} k */
-  matrixPower(a, k) { return matrix(this, 'matrixPower', a).matrixPower(k); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  randomBits(rows, cols, seed, stream, options) { return made(this, 'randomBits', Shaping.RandomBits, [], [rows, cols, seed, stream], options, (rows, cols, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} low @param {unknown} high @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  uniform(rows, cols, low, high, seed, stream, options) { return made(this, 'uniform', Shaping.Uniform, [], [rows, cols, low, high, seed, stream], options, (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} mean @param {unknown} sigma @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  normal(rows, cols, mean, sigma, seed, stream, options) { return made(this, 'normal', Shaping.Normal, [], [rows, cols, mean, sigma, seed, stream], options, (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} mean @param {unknown} sigma @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  truncatedNormal(rows, cols, mean, sigma, seed, stream, options) { return made(this, 'truncatedNormal', Shaping.TruncatedNormal, [], [rows, cols, mean, sigma, seed, stream], options, (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} location @param {unknown} scale @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  gumbel(rows, cols, location, scale, seed, stream, options) { return made(this, 'gumbel', Shaping.Gumbel, [], [rows, cols, location, scale, seed, stream], options, (rows, cols, _location, _scale, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} low @param {unknown} high @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  randomIntegers(rows, cols, low, high, seed, stream, options) { return made(this, 'randomIntegers', Shaping.RandomIntegers, [], [rows, cols, low, high, seed, stream], options, (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} rows @param {unknown} cols @param {unknown} rate @param {unknown} scale @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  randomMask(rows, cols, rate, scale, seed, stream, options) { return made(this, 'randomMask', Shaping.RandomMask, [], [rows, cols, rate, scale, seed, stream], options, (rows, cols, _rate, _scale, _seed, _stream) => [rows, cols]); }
-  /** @param {unknown} n @param {unknown} seed @param {unknown} stream @param {unknown} options */
-  permutation(n, seed, stream, options) { return made(this, 'permutation', Shaping.Permutation, [], [n, seed, stream], options, (n, _seed, _stream) => [1, n]); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} b */
-  putRows(a, rows, b) { return matrix(this, 'putRows', a).putRows(rows, b); }
-  /** @param {unknown} a @param {unknown} cols @param {unknown} b */
-  putCols(a, cols, b) { return matrix(this, 'putCols', a).putCols(cols, b); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} b */
-  addToRows(a, rows, b) { return matrix(this, 'addToRows', a).addToRows(rows, b); }
-  /** @param {unknown} a @param {unknown} cols @param {unknown} b */
-  addToCols(a, cols, b) { return matrix(this, 'addToCols', a).addToCols(cols, b); }
-  /** @param {unknown} a @param {unknown} d @param {unknown} k */
-  putDiag(a, d, k) { return matrix(this, 'putDiag', a).putDiag(d, k); }
-  /** @param {unknown} a @param {unknown} d @param {unknown} k */
-  addToDiag(a, d, k) { return matrix(this, 'addToDiag', a).addToDiag(d, k); }
-  /** @param {unknown} a @param {unknown} b @param {unknown} i @param {unknown} j */
-  put(a, b, i, j) { return matrix(this, 'put', a).put(b, i, j); }
-  /** @param {unknown} a @param {unknown} b @param {unknown} i @param {unknown} j */
-  addTo(a, b, i, j) { return matrix(this, 'addTo', a).addTo(b, i, j); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
-  gather(a, rows, cols) { return matrix(this, 'gather', a).gather(rows, cols); }
-  /** @param {unknown} a @param {unknown} b */
-  dotRows(a, b) { return matrix(this, 'dotRows', a).dotRows(b); }
-  /** @param {unknown} a @param {unknown} b */
-  dotCols(a, b) { return matrix(this, 'dotCols', a).dotCols(b); }
-  /** @param {unknown} a @param {unknown} b @param {unknown} count */
-  mulStack(a, b, count) { return matrix(this, 'mulStack', a).mulStack(b, count); }
-  /** @param {unknown} a @param {unknown} bins @param {unknown} low @param {unknown} high */
-  histogram(a, bins, low, high) { return matrix(this, 'histogram', a).histogram(bins, low, high); }
-  /** @param {unknown} a @param {unknown} classes */
-  bincount(a, classes) { return matrix(this, 'bincount', a).bincount(classes); }
-  /** @param {unknown} a @param {unknown} b */
-  searchSorted(a, b) { return matrix(this, 'searchSorted', a).searchSorted(b); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  putElements(a, rows, cols, b) { return matrix(this, 'putElements', a).putElements(rows, cols, b); }
-  /** @param {unknown} a @param {unknown} rows @param {unknown} cols @param {unknown} b */
-  addToElements(a, rows, cols, b) { return matrix(this, 'addToElements', a).addToElements(rows, cols, b); }
-  /** @param {unknown} a @param {unknown} count */
-  transposeStack(a, count) { return matrix(this, 'transposeStack', a).transposeStack(count); }
-  /** @param {unknown} a */
-  symmetricLower(a) { return matrix(this, 'symmetricLower', a).symmetricLower(); }
-  /** @param {unknown} a */
-  symmetricUpper(a) { return matrix(this, 'symmetricUpper', a).symmetricUpper(); }
-  /** @param {unknown} a */
-  countUnique(a) { return matrix(this, 'countUnique', a).countUnique(); }
-  /** @param {unknown} a @param {unknown} k */
-  unique(a, k) { return matrix(this, 'unique', a).unique(k); }
-  /** @param {unknown} a @param {unknown} k */
-  uniqueCounts(a, k) { return matrix(this, 'uniqueCounts', a).uniqueCounts(k); }
-  /** @param {unknown} a @param {unknown} b */
-  complex(a, b) { return matrix(this, 'complex', a).complex(b); }
-  /** @param {unknown} a */
-  real(a) { return matrix(this, 'real', a).real(); }
-  /** @param {unknown} a */
-  imag(a) { return matrix(this, 'imag', a).imag(); }
-  /** @param {unknown} a */
-  angle(a) { return matrix(this, 'angle', a).angle(); }
-  /** @param {unknown} a */
-  conj(a) { return matrix(this, 'conj', a).conj(); }
-  /** @param {unknown} a */
-  conjTranspose(a) { return matrix(this, 'conjTranspose', a).conjTranspose(); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  logSoftmax(a, options) { return of(this, 'logSoftmax', a).logSoftmax(options); }
-  /** @param {unknown} a @param {number | null | {axis?: unknown}} [options] */
-  hardmax(a, options) { return of(this, 'hardmax', a).hardmax(options); }
+export const functions = ({of, matrix, made, ...make}) => {
+  const binary = taking(2, make.binary), power = taking(2, make.power), ternary = taking(3, make.ternary);
+  return class {
+    /** @param {...unknown} x */
+    neg(...x) { return of(this, 'neg', x); }
+    /** @param {...unknown} x */
+    negative(...x) { return of(this, 'negative', x); }
+    /** @param {...unknown} x */
+    abs(...x) { return of(this, 'abs', x); }
+    /** @param {...unknown} x */
+    absolute(...x) { return of(this, 'absolute', x); }
+    /** @param {...unknown} x */
+    sign(...x) { return of(this, 'sign', x); }
+    /** @param {...unknown} x */
+    square(...x) { return of(this, 'square', x); }
+    /** @param {...unknown} x */
+    reciprocal(...x) { return of(this, 'reciprocal', x); }
+    /** @param {...unknown} x */
+    floor(...x) { return of(this, 'floor', x); }
+    /** @param {...unknown} x */
+    ceil(...x) { return of(this, 'ceil', x); }
+    /** @param {...unknown} x */
+    round(...x) { return of(this, 'round', x); }
+    /** @param {...unknown} x */
+    trunc(...x) { return of(this, 'trunc', x); }
+    /** @param {...unknown} x */
+    sqrt(...x) { return of(this, 'sqrt', x); }
+    /** @param {...unknown} x */
+    exp(...x) { return of(this, 'exp', x); }
+    /** @param {...unknown} x */
+    log(...x) { return of(this, 'log', x); }
+    /** @param {...unknown} x */
+    sin(...x) { return of(this, 'sin', x); }
+    /** @param {...unknown} x */
+    cos(...x) { return of(this, 'cos', x); }
+    /** @param {...unknown} x */
+    tan(...x) { return of(this, 'tan', x); }
+    /** @param {...unknown} x */
+    asin(...x) { return of(this, 'asin', x); }
+    /** @param {...unknown} x */
+    arcsin(...x) { return of(this, 'arcsin', x); }
+    /** @param {...unknown} x */
+    acos(...x) { return of(this, 'acos', x); }
+    /** @param {...unknown} x */
+    arccos(...x) { return of(this, 'arccos', x); }
+    /** @param {...unknown} x */
+    atan(...x) { return of(this, 'atan', x); }
+    /** @param {...unknown} x */
+    arctan(...x) { return of(this, 'arctan', x); }
+    /** @param {...unknown} x */
+    sinh(...x) { return of(this, 'sinh', x); }
+    /** @param {...unknown} x */
+    cosh(...x) { return of(this, 'cosh', x); }
+    /** @param {...unknown} x */
+    tanh(...x) { return of(this, 'tanh', x); }
+    /** @param {...unknown} x */
+    asinh(...x) { return of(this, 'asinh', x); }
+    /** @param {...unknown} x */
+    arcsinh(...x) { return of(this, 'arcsinh', x); }
+    /** @param {...unknown} x */
+    acosh(...x) { return of(this, 'acosh', x); }
+    /** @param {...unknown} x */
+    arccosh(...x) { return of(this, 'arccosh', x); }
+    /** @param {...unknown} x */
+    atanh(...x) { return of(this, 'atanh', x); }
+    /** @param {...unknown} x */
+    arctanh(...x) { return of(this, 'arctanh', x); }
+    /** @param {...unknown} x */
+    exp2(...x) { return of(this, 'exp2', x); }
+    /** @param {...unknown} x */
+    exp10(...x) { return of(this, 'exp10', x); }
+    /** @param {...unknown} x */
+    expm1(...x) { return of(this, 'expm1', x); }
+    /** @param {...unknown} x */
+    log2(...x) { return of(this, 'log2', x); }
+    /** @param {...unknown} x */
+    log10(...x) { return of(this, 'log10', x); }
+    /** @param {...unknown} x */
+    log1p(...x) { return of(this, 'log1p', x); }
+    /** @param {...unknown} x */
+    cbrt(...x) { return of(this, 'cbrt', x); }
+    /** @param {...unknown} x */
+    rsqrt(...x) { return of(this, 'rsqrt', x); }
+    /** @param {...unknown} x */
+    rcbrt(...x) { return of(this, 'rcbrt', x); }
+    /** @param {...unknown} x */
+    lgamma(...x) { return of(this, 'lgamma', x); }
+    /** @param {...unknown} x */
+    digamma(...x) { return of(this, 'digamma', x); }
+    /** @param {...unknown} x */
+    erf(...x) { return of(this, 'erf', x); }
+    /** @param {...unknown} x */
+    erfc(...x) { return of(this, 'erfc', x); }
+    /** @param {...unknown} x */
+    sigmoid(...x) { return of(this, 'sigmoid', x); }
+    /** @param {...unknown} x */
+    relu(...x) { return of(this, 'relu', x); }
+    /** @param {...unknown} x */
+    softplus(...x) { return of(this, 'softplus', x); }
+    /** @param {...unknown} x */
+    elu(...x) { return of(this, 'elu', x); }
+    /** @param {...unknown} x */
+    gelu(...x) { return of(this, 'gelu', x); }
+    /** @param {...unknown} x */
+    silu(...x) { return of(this, 'silu', x); }
+    /** @param {...unknown} x */
+    clippedLog(...x) { return of(this, 'clippedLog', x); }
+    /** @param {...unknown} x */
+    clippedSqrt(...x) { return of(this, 'clippedSqrt', x); }
+    /** @param {...unknown} x */
+    clippedRecip(...x) { return of(this, 'clippedRecip', x); }
+    /** @param {...unknown} x */
+    recipOrZero(...x) { return of(this, 'recipOrZero', x); }
+    /** @param {...unknown} x */
+    logicalNot(...x) { return of(this, 'logicalNot', x); }
+    /** @param {...unknown} x */
+    isNaN(...x) { return of(this, 'isNaN', x); }
+    /** @param {...unknown} x */
+    isnan(...x) { return of(this, 'isnan', x); }
+    /** @param {...unknown} x */
+    isInf(...x) { return of(this, 'isInf', x); }
+    /** @param {...unknown} x */
+    isinf(...x) { return of(this, 'isinf', x); }
+    /** @param {...unknown} x */
+    isFinite(...x) { return of(this, 'isFinite', x); }
+    /** @param {...unknown} x */
+    isfinite(...x) { return of(this, 'isfinite', x); }
+    /** @param {...unknown} x */
+    bitwiseNot(...x) { return of(this, 'bitwiseNot', x); }
+    /** @param {...unknown} x */
+    add(...x) { return binary(this, 'add', Op.Add, x); }
+    /** @param {...unknown} x */
+    sub(...x) { return binary(this, 'sub', Op.Sub, x); }
+    /** @param {...unknown} x */
+    subtract(...x) { return binary(this, 'subtract', Op.Sub, x); }
+    /** @param {...unknown} x */
+    mul(...x) { return binary(this, 'mul', Op.Mul, x); }
+    /** @param {...unknown} x */
+    multiply(...x) { return binary(this, 'multiply', Op.Mul, x); }
+    /** @param {...unknown} x */
+    div(...x) { return binary(this, 'div', Op.Div, x); }
+    /** @param {...unknown} x */
+    divide(...x) { return binary(this, 'divide', Op.Div, x); }
+    /** @param {...unknown} x */
+    pow(...x) { return power(this, 'pow', Op.Pow, x); }
+    /** @param {...unknown} x */
+    power(...x) { return power(this, 'power', Op.Pow, x); }
+    /** @param {...unknown} x */
+    hypot(...x) { return binary(this, 'hypot', Op.Hypot, x); }
+    /** @param {...unknown} x */
+    atan2(...x) { return binary(this, 'atan2', Op.Atan2, x); }
+    /** @param {...unknown} x */
+    arctan2(...x) { return binary(this, 'arctan2', Op.Atan2, x); }
+    /** @param {...unknown} x */
+    logAddExp(...x) { return binary(this, 'logAddExp', Op.LogAddExp, x); }
+    /** @param {...unknown} x */
+    logaddexp(...x) { return binary(this, 'logaddexp', Op.LogAddExp, x); }
+    /** @param {...unknown} x */
+    fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
+    /** @param {...unknown} x */
+    mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
+    /** @param {...unknown} x */
+    floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
+    /** @param {...unknown} x */
+    floorDivide(...x) { return binary(this, 'floorDivide', Op.FloorDiv, x); }
+    /** @param {...unknown} x */
+    clippedDiv(...x) { return binary(this, 'clippedDiv', Op.ClippedDiv, x); }
+    /** @param {...unknown} x */
+    softThreshold(...x) { return binary(this, 'softThreshold', Op.SoftThreshold, x); }
+    /** @param {...unknown} x */
+    hardThreshold(...x) { return binary(this, 'hardThreshold', Op.HardThreshold, x); }
+    /** @param {...unknown} x */
+    sigmoidGrad(...x) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, x); }
+    /** @param {...unknown} x */
+    tanhGrad(...x) { return binary(this, 'tanhGrad', Op.TanhGrad, x); }
+    /** @param {...unknown} x */
+    reluGrad(...x) { return binary(this, 'reluGrad', Op.ReluGrad, x); }
+    /** @param {...unknown} x */
+    eluGrad(...x) { return binary(this, 'eluGrad', Op.EluGrad, x); }
+    /** @param {...unknown} x */
+    logGrad(...x) { return binary(this, 'logGrad', Op.LogGrad, x); }
+    /** @param {...unknown} x */
+    sqrtGrad(...x) { return binary(this, 'sqrtGrad', Op.SqrtGrad, x); }
+    /** @param {...unknown} x */
+    recipGrad(...x) { return binary(this, 'recipGrad', Op.RecipGrad, x); }
+    /** @param {...unknown} x */
+    absGrad(...x) { return binary(this, 'absGrad', Op.AbsGrad, x); }
+    /** @param {...unknown} x */
+    sinGrad(...x) { return binary(this, 'sinGrad', Op.SinGrad, x); }
+    /** @param {...unknown} x */
+    cosGrad(...x) { return binary(this, 'cosGrad', Op.CosGrad, x); }
+    /** @param {...unknown} x */
+    asinGrad(...x) { return binary(this, 'asinGrad', Op.AsinGrad, x); }
+    /** @param {...unknown} x */
+    acosGrad(...x) { return binary(this, 'acosGrad', Op.AcosGrad, x); }
+    /** @param {...unknown} x */
+    sinhGrad(...x) { return binary(this, 'sinhGrad', Op.SinhGrad, x); }
+    /** @param {...unknown} x */
+    coshGrad(...x) { return binary(this, 'coshGrad', Op.CoshGrad, x); }
+    /** @param {...unknown} x */
+    asinhGrad(...x) { return binary(this, 'asinhGrad', Op.AsinhGrad, x); }
+    /** @param {...unknown} x */
+    atanhGrad(...x) { return binary(this, 'atanhGrad', Op.AtanhGrad, x); }
+    /** @param {...unknown} x */
+    logAddExpGrad(...x) { return ternary(this, 'logAddExpGrad', Op.LogAddExpGrad, x); }
+    /** @param {...unknown} x */
+    mulExpDiff(...x) { return ternary(this, 'mulExpDiff', Op.MulExpDiff, x); }
+    /** @param {...unknown} x */
+    mulDiv(...x) { return ternary(this, 'mulDiv', Op.MulDiv, x); }
+    /** @param {...unknown} x */
+    powBaseGrad(...x) { return ternary(this, 'powBaseGrad', Op.PowBaseGrad, x); }
+    /** @param {...unknown} x */
+    powExponentGrad(...x) { return ternary(this, 'powExponentGrad', Op.PowExponentGrad, x); }
+    /** @param {...unknown} x */
+    bitwiseAnd(...x) { return binary(this, 'bitwiseAnd', Op.BitAnd, x); }
+    /** @param {...unknown} x */
+    bitwiseOr(...x) { return binary(this, 'bitwiseOr', Op.BitOr, x); }
+    /** @param {...unknown} x */
+    bitwiseXor(...x) { return binary(this, 'bitwiseXor', Op.BitXor, x); }
+    /** @param {...unknown} x */
+    leftShift(...x) { return binary(this, 'leftShift', Op.ShiftLeft, x); }
+    /** @param {...unknown} x */
+    rightShift(...x) { return binary(this, 'rightShift', Op.ShiftRight, x); }
+    /** @param {...unknown} x */
+    minimum(...x) { return binary(this, 'minimum', Op.Min, x); }
+    /** @param {...unknown} x */
+    maximum(...x) { return binary(this, 'maximum', Op.Max, x); }
+    /** @param {...unknown} x */
+    squaredDiff(...x) { return binary(this, 'squaredDiff', Op.SquaredDiff, x); }
+    /** @param {...unknown} x */
+    maskNegative(...x) { return binary(this, 'maskNegative', Op.MaskNegative, x); }
+    /** @param {...unknown} x */
+    copyIf(...x) { return binary(this, 'copyIf', Op.CopyIf, x); }
+    /** @param {...unknown} x */
+    copyIfNot(...x) { return binary(this, 'copyIfNot', Op.CopyIfNot, x); }
+    /** @param {...unknown} x */
+    equal(...x) { return binary(this, 'equal', Op.Eq, x); }
+    /** @param {...unknown} x */
+    notEqual(...x) { return binary(this, 'notEqual', Op.Ne, x); }
+    /** @param {...unknown} x */
+    less(...x) { return binary(this, 'less', Op.Lt, x); }
+    /** @param {...unknown} x */
+    lessEqual(...x) { return binary(this, 'lessEqual', Op.Le, x); }
+    /** @param {...unknown} x */
+    greater(...x) { return binary(this, 'greater', Op.Gt, x); }
+    /** @param {...unknown} x */
+    greaterEqual(...x) { return binary(this, 'greaterEqual', Op.Ge, x); }
+    /** @param {...unknown} x */
+    logicalAnd(...x) { return binary(this, 'logicalAnd', Op.And, x); }
+    /** @param {...unknown} x */
+    logicalOr(...x) { return binary(this, 'logicalOr', Op.Or, x); }
+    /** @param {...unknown} x */
+    logicalXor(...x) { return binary(this, 'logicalXor', Op.Xor, x); }
+    /** @param {...unknown} x */
+    where(...x) { return ternary(this, 'where', Op.Where, x); }
+    /** @param {...unknown} x */
+    copyIfEqual(...x) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, x); }
+    /** @param {...unknown} x */
+    clamp(...x) { return of(this, 'clamp', x); }
+    /** @param {...unknown} x */
+    clip(...x) { return of(this, 'clip', x); }
+    /** @param {...unknown} x */
+    matmul(...x) { return of(this, 'matmul', x); }
+    /** @param {...unknown} x */
+    sum(...x) { return of(this, 'sum', x); }
+    /** @param {...unknown} x */
+    max(...x) { return of(this, 'max', x); }
+    /** @param {...unknown} x */
+    min(...x) { return of(this, 'min', x); }
+    /** @param {...unknown} x */
+    prod(...x) { return of(this, 'prod', x); }
+    /** @param {...unknown} x */
+    mean(...x) { return of(this, 'mean', x); }
+    /** @param {...unknown} x */
+    var(...x) { return of(this, 'var', x); }
+    /** @param {...unknown} x */
+    std(...x) { return of(this, 'std', x); }
+    /** @param {...unknown} x */
+    norm1(...x) { return of(this, 'norm1', x); }
+    /** @param {...unknown} x */
+    norm2(...x) { return of(this, 'norm2', x); }
+    /** @param {...unknown} x */
+    normInf(...x) { return of(this, 'normInf', x); }
+    /** @param {...unknown} x */
+    normP(...x) { return of(this, 'normP', x); }
+    /** @param {...unknown} x */
+    logSumExp(...x) { return of(this, 'logSumExp', x); }
+    /** @param {...unknown} x */
+    countNonzero(...x) { return of(this, 'countNonzero', x); }
+    /** @param {...unknown} x */
+    any(...x) { return of(this, 'any', x); }
+    /** @param {...unknown} x */
+    all(...x) { return of(this, 'all', x); }
+    /** @param {...unknown} x */
+    argMax(...x) { return of(this, 'argMax', x); }
+    /** @param {...unknown} x */
+    argmax(...x) { return of(this, 'argmax', x); }
+    /** @param {...unknown} x */
+    argMin(...x) { return of(this, 'argMin', x); }
+    /** @param {...unknown} x */
+    argmin(...x) { return of(this, 'argmin', x); }
+    /** @param {...unknown} x */
+    trace(...x) { return of(this, 'trace', x); }
+    /** @param {...unknown} x */
+    sort(...x) { return of(this, 'sort', x); }
+    /** @param {...unknown} x */
+    argSort(...x) { return of(this, 'argSort', x); }
+    /** @param {...unknown} x */
+    argsort(...x) { return of(this, 'argsort', x); }
+    /** @param {...unknown} x */
+    topK(...x) { return of(this, 'topK', x); }
+    /** @param {...unknown} x */
+    argTopK(...x) { return of(this, 'argTopK', x); }
+    /** @param {...unknown} x */
+    cumSum(...x) { return of(this, 'cumSum', x); }
+    /** @param {...unknown} x */
+    cumsum(...x) { return of(this, 'cumsum', x); }
+    /** @param {...unknown} x */
+    cumProd(...x) { return of(this, 'cumProd', x); }
+    /** @param {...unknown} x */
+    cumprod(...x) { return of(this, 'cumprod', x); }
+    /** @param {...unknown} x */
+    arange(...x) { return made(this, 'arange', Shaping.Arange, 0, 3, x, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))]); }
+    /** @param {...unknown} x */
+    linspace(...x) { return made(this, 'linspace', Shaping.Linspace, 0, 3, x, (_start, _stop, count) => [1, count ?? 50]); }
+    /** @param {...unknown} x */
+    diag(...x) { return matrix(this, 'diag', x); }
+    /** @param {...unknown} x */
+    diagonal(...x) { return matrix(this, 'diagonal', x); }
+    /** @param {...unknown} x */
+    tril(...x) { return matrix(this, 'tril', x); }
+    /** @param {...unknown} x */
+    triu(...x) { return matrix(this, 'triu', x); }
+    /** @param {...unknown} x */
+    band(...x) { return matrix(this, 'band', x); }
+    /** @param {...unknown} x */
+    oneHot(...x) { return made(this, 'oneHot', Shaping.OneHot, 1, 1, x, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes]); }
+    /** @param {...unknown} x */
+    repeatRows(...x) { return matrix(this, 'repeatRows', x); }
+    /** @param {...unknown} x */
+    repeatCols(...x) { return matrix(this, 'repeatCols', x); }
+    /** @param {...unknown} x */
+    tile(...x) { return matrix(this, 'tile', x); }
+    /** @param {...unknown} x */
+    vstack(...x) { return made(this, 'vstack', Shaping.VStack, -1, 0, x, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols]); }
+    /** @param {...unknown} x */
+    hstack(...x) { return made(this, 'hstack', Shaping.HStack, -1, 0, x, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)]); }
+    /** @param {...unknown} x */
+    flipRows(...x) { return matrix(this, 'flipRows', x); }
+    /** @param {...unknown} x */
+    flipud(...x) { return matrix(this, 'flipud', x); }
+    /** @param {...unknown} x */
+    flipCols(...x) { return matrix(this, 'flipCols', x); }
+    /** @param {...unknown} x */
+    fliplr(...x) { return matrix(this, 'fliplr', x); }
+    /** @param {...unknown} x */
+    roll(...x) { return matrix(this, 'roll', x); }
+    /** @param {...unknown} x */
+    pad(...x) { return matrix(this, 'pad', x); }
+    /** @param {...unknown} x */
+    takeRows(...x) { return matrix(this, 'takeRows', x); }
+    /** @param {...unknown} x */
+    takeCols(...x) { return matrix(this, 'takeCols', x); }
+    /** @param {...unknown} x */
+    kron(...x) { return matrix(this, 'kron', x); }
+    /** @param {...unknown} x */
+    khatriRao(...x) { return matrix(this, 'khatriRao', x); }
+    /** @param {...unknown} x */
+    outer(...x) { return matrix(this, 'outer', x); }
+    /** @param {...unknown} x */
+    cross(...x) { return matrix(this, 'cross', x); }
+    /** @param {...unknown} x */
+    broadcastTo(...x) { return matrix(this, 'broadcastTo', x); }
+    /** @param {...unknown} x */
+    solve(...x) { return matrix(this, 'solve', x); }
+    /** @param {...unknown} x */
+    inv(...x) { return matrix(this, 'inv', x); }
+    /** @param {...unknown} x */
+    det(...x) { return matrix(this, 'det', x); }
+    /** @param {...unknown} x */
+    logDet(...x) { return matrix(this, 'logDet', x); }
+    /** @param {...unknown} x */
+    detSign(...x) { return matrix(this, 'detSign', x); }
+    /** @param {...unknown} x */
+    lowerLU(...x) { return matrix(this, 'lowerLU', x); }
+    /** @param {...unknown} x */
+    upperLU(...x) { return matrix(this, 'upperLU', x); }
+    /** @param {...unknown} x */
+    permutedLU(...x) { return matrix(this, 'permutedLU', x); }
+    /** @param {...unknown} x */
+    cholesky(...x) { return matrix(this, 'cholesky', x); }
+    /** @param {...unknown} x */
+    solveLower(...x) { return matrix(this, 'solveLower', x); }
+    /** @param {...unknown} x */
+    solveUpper(...x) { return matrix(this, 'solveUpper', x); }
+    /** @param {...unknown} x */
+    solveStack(...x) { return matrix(this, 'solveStack', x); }
+    /** @param {...unknown} x */
+    qFactor(...x) { return matrix(this, 'qFactor', x); }
+    /** @param {...unknown} x */
+    rFactor(...x) { return matrix(this, 'rFactor', x); }
+    /** @param {...unknown} x */
+    lstsq(...x) { return matrix(this, 'lstsq', x); }
+    /** @param {...unknown} x */
+    eigenvalues(...x) { return matrix(this, 'eigenvalues', x); }
+    /** @param {...unknown} x */
+    eigvalsh(...x) { return matrix(this, 'eigvalsh', x); }
+    /** @param {...unknown} x */
+    eigenvectors(...x) { return matrix(this, 'eigenvectors', x); }
+    /** @param {...unknown} x */
+    singularValues(...x) { return matrix(this, 'singularValues', x); }
+    /** @param {...unknown} x */
+    svdvals(...x) { return matrix(this, 'svdvals', x); }
+    /** @param {...unknown} x */
+    leftVectors(...x) { return matrix(this, 'leftVectors', x); }
+    /** @param {...unknown} x */
+    rightVectors(...x) { return matrix(this, 'rightVectors', x); }
+    /** @param {...unknown} x */
+    pinv(...x) { return matrix(this, 'pinv', x); }
+    /** @param {...unknown} x */
+    rank(...x) { return matrix(this, 'rank', x); }
+    /** @param {...unknown} x */
+    cond(...x) { return matrix(this, 'cond', x); }
+    /** @param {...unknown} x */
+    expm(...x) { return matrix(this, 'expm', x); }
+    /** @param {...unknown} x */
+    matrixPower(...x) { return matrix(this, 'matrixPower', x); }
+    /** @param {...unknown} x */
+    randomBits(...x) { return made(this, 'randomBits', Shaping.RandomBits, 0, 4, x, (rows, cols, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    uniform(...x) { return made(this, 'uniform', Shaping.Uniform, 0, 6, pair('uniform', x), (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    normal(...x) { return made(this, 'normal', Shaping.Normal, 0, 6, pair('normal', x), (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    truncatedNormal(...x) { return made(this, 'truncatedNormal', Shaping.TruncatedNormal, 0, 6, pair('truncatedNormal', x), (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    gumbel(...x) { return made(this, 'gumbel', Shaping.Gumbel, 0, 6, pair('gumbel', x), (rows, cols, _location, _scale, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    randomIntegers(...x) { return made(this, 'randomIntegers', Shaping.RandomIntegers, 0, 6, pair('randomIntegers', x), (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    randomMask(...x) { return made(this, 'randomMask', Shaping.RandomMask, 0, 6, pair('randomMask', x), (rows, cols, _rate, _scale, _seed, _stream) => [rows, cols]); }
+    /** @param {...unknown} x */
+    permutation(...x) { return made(this, 'permutation', Shaping.Permutation, 0, 3, x, (n, _seed, _stream) => [1, n]); }
+    /** @param {...unknown} x */
+    putRows(...x) { return matrix(this, 'putRows', x); }
+    /** @param {...unknown} x */
+    putCols(...x) { return matrix(this, 'putCols', x); }
+    /** @param {...unknown} x */
+    addToRows(...x) { return matrix(this, 'addToRows', x); }
+    /** @param {...unknown} x */
+    addToCols(...x) { return matrix(this, 'addToCols', x); }
+    /** @param {...unknown} x */
+    putDiag(...x) { return matrix(this, 'putDiag', x); }
+    /** @param {...unknown} x */
+    addToDiag(...x) { return matrix(this, 'addToDiag', x); }
+    /** @param {...unknown} x */
+    put(...x) { return matrix(this, 'put', x); }
+    /** @param {...unknown} x */
+    addTo(...x) { return matrix(this, 'addTo', x); }
+    /** @param {...unknown} x */
+    gather(...x) { return matrix(this, 'gather', x); }
+    /** @param {...unknown} x */
+    dotRows(...x) { return matrix(this, 'dotRows', x); }
+    /** @param {...unknown} x */
+    dotCols(...x) { return matrix(this, 'dotCols', x); }
+    /** @param {...unknown} x */
+    mulStack(...x) { return matrix(this, 'mulStack', x); }
+    /** @param {...unknown} x */
+    histogram(...x) { return matrix(this, 'histogram', x); }
+    /** @param {...unknown} x */
+    bincount(...x) { return matrix(this, 'bincount', x); }
+    /** @param {...unknown} x */
+    searchSorted(...x) { return matrix(this, 'searchSorted', x); }
+    /** @param {...unknown} x */
+    searchsorted(...x) { return matrix(this, 'searchsorted', x); }
+    /** @param {...unknown} x */
+    putElements(...x) { return matrix(this, 'putElements', x); }
+    /** @param {...unknown} x */
+    addToElements(...x) { return matrix(this, 'addToElements', x); }
+    /** @param {...unknown} x */
+    transposeStack(...x) { return matrix(this, 'transposeStack', x); }
+    /** @param {...unknown} x */
+    symmetricLower(...x) { return matrix(this, 'symmetricLower', x); }
+    /** @param {...unknown} x */
+    symmetricUpper(...x) { return matrix(this, 'symmetricUpper', x); }
+    /** @param {...unknown} x */
+    countUnique(...x) { return matrix(this, 'countUnique', x); }
+    /** @param {...unknown} x */
+    unique(...x) { return matrix(this, 'unique', x); }
+    /** @param {...unknown} x */
+    uniqueCounts(...x) { return matrix(this, 'uniqueCounts', x); }
+    /** @param {...unknown} x */
+    complex(...x) { return matrix(this, 'complex', x); }
+    /** @param {...unknown} x */
+    real(...x) { return matrix(this, 'real', x); }
+    /** @param {...unknown} x */
+    imag(...x) { return matrix(this, 'imag', x); }
+    /** @param {...unknown} x */
+    angle(...x) { return matrix(this, 'angle', x); }
+    /** @param {...unknown} x */
+    conj(...x) { return matrix(this, 'conj', x); }
+    /** @param {...unknown} x */
+    conjugate(...x) { return matrix(this, 'conjugate', x); }
+    /** @param {...unknown} x */
+    conjTranspose(...x) { return matrix(this, 'conjTranspose', x); }
+    /** @param {...unknown} x */
+    softmax(...x) { return of(this, 'softmax', x); }
+    /** @param {...unknown} x */
+    logSoftmax(...x) { return of(this, 'logSoftmax', x); }
+    /** @param {...unknown} x */
+    hardmax(...x) { return of(this, 'hardmax', x); }
+  };
 };

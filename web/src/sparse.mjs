@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {pair} from './arguments.mjs';
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, needs, shapeError, show} from './errors.mjs';
@@ -157,6 +158,50 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
   const matrix = new Sparse(held, type, new Structure(format, majors, minors, indices, offsets), 0, majors, wrapped ? {indices, offsets} : null, false);
   session.sparse(keyOf(matrix), held, [type.id | (format << 8) | (wrapped ? SPARSE_WRAPPED : 0), rows, cols], values, indices, offsets, wrapped);
   return matrix;
+}
+
+/**
+ * Entries with their places, in any order, row by row: of one place they are added up, in the type of the array.
+ * @template {{[i: number]: number, length: number, subarray: (from: number, to: number) => any}} A
+ * @param {number} rows @param {ArrayLike<number>} is @param {ArrayLike<number>} js @param {ArrayLike<number>} list @param {A} values as long
+ */
+export function compressed(rows, is, js, list, values) {
+  const order = Uint32Array.from({length: list.length}, (_, k) => k).sort((a, b) => is[a] - is[b] || js[a] - js[b] || a - b);
+  const indices = new Int32Array(order.length), offsets = new Int32Array(rows + 1);
+  let n = 0, last = -1;
+  for (const k of order) {
+    if (last >= 0 && is[last] === is[k] && js[last] === js[k]) values[n - 1] += list[k];
+    else {
+      values[n] = list[k];
+      indices[n++] = js[k];
+      offsets[is[k] + 1]++;
+    }
+    last = k;
+  }
+  for (let i = 0; i < rows; i++) offsets[i + 1] += offsets[i];
+  return {values: /** @type {A} */ (values.subarray(0, n)), indices: indices.subarray(0, n), offsets};
+}
+
+/** A matrix of entries with their rows and columns, compressed by rows. @param {Session} session @param {string} where @param {unknown} parts */
+export function makeCoordinates(session, where, parts) {
+  if (typeof parts !== 'object' || parts === null) throw failure('ErrInvalid', where, `${show(parts)}; it takes {rows, cols, values, shape}, or rows, columns and {format, values, indices, offsets}`);
+  const o = read(where, parts, ['rows', 'cols', 'values', 'shape', 'dtype']);
+  if (o.values === undefined || o.values === null) throw failure('ErrNil', where, 'no values');
+  const [rows, cols] = pair(where, [o.shape]), is = numbers(where, 'rows', o.rows, false), js = numbers(where, 'cols', o.cols, false);
+  checkDims(where, rows, cols, true);
+  if (rows > MAX || cols > MAX) throw failure('ErrLimit', where, `${rows}x${cols}`);
+  const type = dtypeOf(where, o.dtype, dtypeOfClass(typedArrayClass(o.values)) ?? FLOAT32), count = is.length;
+  if (type.size !== 4) throw failure('ErrUnsupported', where, `sparse matrices of ${type.name}`);
+  exactly(where, js.length, count, 'cols');
+  const {bytes} = guard(where, () => dataOf(where, type, count, o.values, o.dtype));
+  exactly(where, bytes.length / type.size, count, 'values');
+  for (let k = 0; k < count; k++) {
+    if (is[k] < 0 || is[k] >= rows || js[k] < 0 || js[k] >= cols) throw failure('ErrIndex', where, `${is[k]}, ${js[k]} in place ${k} of ${rows}x${cols}`);
+  }
+  return allocate(where, () => {
+    const list = /** @type {any} */ (new type.Array(bytes.slice().buffer)), of = compressed(rows, is, js, list, /** @type {any} */ (new type.Array(count)));
+    return makeSparse(session, where, rows, cols, {format: 'csr', ...of}, false);
+  });
 }
 
 /** The elements of an expression that are not 0, as a sparse matrix. @param {string} where @param {Session} session @param {import('./expr.mjs').Expr} x @param {unknown} options */

@@ -6,11 +6,12 @@ import type { SubletError } from "./errors.js";
 import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
+import type { NumPyFunctions } from "./numpy.js";
 import type { GpuOperations } from "./operations.js";
 import type { LuminanceOptions, Picture, PictureOptions } from "./pictures.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Leak, Scope } from "./scope.js";
-import type { Sparse, SparseDType, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
+import type { Sparse, SparseDType, SparseEntries, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
 import type { MatrixMessage } from "./transfer.js";
 
@@ -121,7 +122,7 @@ export interface Stats {
   readonly kernels: number;
 }
 
-export interface Gpu extends GpuOperations {}
+export interface Gpu extends GpuOperations, NumPyFunctions {}
 
 /** A device, and where matrices are made. Close it when done; `using` does so. */
 export class Gpu {
@@ -162,10 +163,17 @@ export class Gpu {
    * await gpu.matrix(1, 2, new Int32Array([7, 8])).read(); // [7, 8]
    */
   matrix<T extends DType = "float32">(rows: number, cols: number, values?: Numbers | readonly Numbers[], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
   matrix<C extends keyof ClassDTypes>(rows: number, cols: number, values: TypedArray<C> | readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
   matrix<T extends DType>(rows: number, cols: number, values: AnyTypedArray | Values | readonly Row[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
+  matrix<T extends DType = "float32">(rows: number, cols: number, options: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
   matrix<T extends DType = "float32">(rows: readonly Numbers[], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
   matrix<C extends keyof ClassDTypes>(rows: readonly TypedArray<C>[], options?: MatrixOptions<never>): Matrix<ClassDTypes[C]>;
+  /** Makes a matrix with a copy of values, of sizes or of lists of its rows. */
   matrix<T extends DType>(rows: readonly (Row | AnyTypedArray)[], options: MatrixOptions<T> & { readonly dtype: T }): Matrix<T>;
   /**
    * Makes a matrix of zeros.
@@ -175,6 +183,8 @@ export class Gpu {
    * await gpu.zeros(1, 3).read(); // [0, 0, 0]
    */
   zeros<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of zeros. */
+  zeros<T extends DType = "float32">(shape: readonly [rows: number, cols: number], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of ones.
    *
@@ -183,6 +193,8 @@ export class Gpu {
    * await gpu.ones(1, 3, { dtype: "int32" }).read(); // [1, 1, 1]
    */
   ones<T extends DType = "float32">(rows: number, cols: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of ones. */
+  ones<T extends DType = "float32">(shape: readonly [rows: number, cols: number], options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of one value.
    *
@@ -191,6 +203,8 @@ export class Gpu {
    * await gpu.full(1, 3, 0.5).read(); // [0.5, 0.5, 0.5]
    */
   full<T extends DType = "float32">(rows: number, cols: number, value: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of one value. */
+  full<T extends DType = "float32">(shape: readonly [rows: number, cols: number], value: number, options?: MatrixOptions<T>): Matrix<NoInfer<T>>;
   /**
    * The identity matrix.
    *
@@ -214,8 +228,16 @@ export class Gpu {
    * mine; // [10, 20, 30, 40]
    */
   wrap<T extends DType = "float32">(data: RawMemory, rows: number, cols: number, options?: WrapOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of memory of yours; nothing is copied now. */
+  wrap<T extends DType = "float32">(data: RawMemory, shape: readonly [rows: number, cols: number], options?: WrapOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of memory of yours; nothing is copied now. */
   wrap<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: WrapOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /** Makes a matrix of memory of yours; nothing is copied now. */
+  wrap<T extends DType>(data: TypedArray<ClassesOf[T]>, shape: readonly [rows: number, cols: number], options: WrapOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /** Makes a matrix of memory of yours; nothing is copied now. */
   wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: WrapOptions<never>): Matrix<ClassDTypes[C]>;
+  /** Makes a matrix of memory of yours; nothing is copied now. */
+  wrap<C extends keyof ClassDTypes>(data: TypedArray<C>, shape: readonly [rows: number, cols: number], options?: WrapOptions<never>): Matrix<ClassDTypes[C]>;
   /**
    * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
    * It is used in place and never destroyed. Its size is a multiple of 4 bytes: WebGPU reads and binds nothing else.
@@ -226,6 +248,8 @@ export class Gpu {
    * particles.assign(particles.add(0.01)); // your render pass finds the results in the buffer
    */
   wrapBuffer<T extends DType = "float32">(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix of a GPU buffer of yours. */
+  wrapBuffer<T extends DType = "float32">(buffer: GPUBuffer, shape: readonly [rows: number, cols: number], options?: WrapOptions<T>): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}.
    *
@@ -236,6 +260,8 @@ export class Gpu {
    * await a.read(); // [3, 4]
    */
   map<T extends DType = "float32">(rows: number, cols: number, options?: Pick<MatrixOptions<T>, "dtype" | "order">): Matrix<NoInfer<T>>;
+  /** Makes a matrix of zeros in memory that JavaScript can reach as well. */
+  map<T extends DType = "float32">(shape: readonly [rows: number, cols: number], options?: Pick<MatrixOptions<T>, "dtype" | "order">): Matrix<NoInfer<T>>;
   /**
    * Makes a matrix from memory, as the flags among the options say: of the memory itself, or of a copy of what `offset` and
    * `stride` place in it. A copy has no gaps and its own memory.
@@ -249,8 +275,16 @@ export class Gpu {
    * await gpu.fromBuffer(table, 2, 2, { stride: 3 }).read(); // [1, 2, 3, 4]
    */
   fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, rows: number, cols: number, options?: FromBufferOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix from memory, as the flags among the options say. */
+  fromBuffer<T extends DType = "float32">(data: RawMemory | GPUBuffer, shape: readonly [rows: number, cols: number], options?: FromBufferOptions<T>): Matrix<NoInfer<T>>;
+  /** Makes a matrix from memory, as the flags among the options say. */
   fromBuffer<T extends DType>(data: TypedArray<ClassesOf[T]>, rows: number, cols: number, options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /** Makes a matrix from memory, as the flags among the options say. */
+  fromBuffer<T extends DType>(data: TypedArray<ClassesOf[T]>, shape: readonly [rows: number, cols: number], options: FromBufferOptions<T> & { readonly dtype: T }): Matrix<T>;
+  /** Makes a matrix from memory, as the flags among the options say. */
   fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, rows: number, cols: number, options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
+  /** Makes a matrix from memory, as the flags among the options say. */
+  fromBuffer<C extends keyof ClassDTypes>(data: TypedArray<C>, shape: readonly [rows: number, cols: number], options?: FromBufferOptions<never>): Matrix<ClassDTypes[C]>;
 
   /**
    * Makes a matrix of what {@link Matrix.detach} made of one in another thread, or elsewhere. The elements of an ArrayBuffer are copied to
@@ -275,9 +309,13 @@ export class Gpu {
    * await t.sum(0).read(); // [6, 8, 10, 12]
    */
   tensor<T extends DType>(from: Expr<T> | Tensor<T>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<T>;
+  /** Makes a tensor: of values, the last dimension fastest, or of the elements of a matrix or another tensor. */
   tensor<C extends keyof ClassDTypes>(from: TypedArray<C>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<ClassDTypes[C]>;
+  /** Makes a tensor: of values, the last dimension fastest, or of the elements of a matrix or another tensor. */
   tensor<T extends DType>(from: AnyTypedArray | Expr<any> | Tensor<any>, shape: readonly number[], options: { readonly dtype: T }): Tensor<T>;
+  /** Makes a tensor: of values, the last dimension fastest, or of the elements of a matrix or another tensor. */
   tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], shape: readonly number[], options?: { readonly dtype?: T }): Tensor<NoInfer<T>>;
+  /** Makes a tensor: of values, the last dimension fastest, or of the elements of a matrix or another tensor. */
   tensor<T extends DType = "float32">(from: Numbers | NestedNumbers[], options?: { readonly dtype?: T }): Tensor<NoInfer<T>>;
   /**
    * Makes a tensor of a picture, height x width x channels, and of the luminance alone a matrix, height x width. Leave the picture alone until
@@ -292,6 +330,7 @@ export class Gpu {
    * await (await gpu.fromImage(pixel)).read(); // [1, 0, 0, 1]
    */
   fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options: LuminanceOptions & { readonly dtype?: T }): Promise<Matrix<NoInfer<T>>>;
+  /** Makes a tensor of a picture, and of the luminance alone a matrix. */
   fromImage<T extends "float32" | "uint8" = "float32">(source: Picture, options?: PictureOptions & { readonly dtype?: T }): Promise<Tensor<NoInfer<T>>>;
   /**
    * Convolutions, pooling, batch normalisation, losses, embeddings, optimisers and quantisation, with gradients.
@@ -309,9 +348,20 @@ export class Gpu {
    * @example
    * const s = gpu.sparse(2, 2, { format: "csr", values: [3, 4], indices: [1, 0], offsets: [0, 1, 2] });
    * await s.matmul(gpu.matrix(2, 1, [1, 2])).read(); // [6, 4]
+   * const entries = gpu.sparse({ rows: [1, 0, 1], cols: [0, 1, 0], values: [4, 3, 5], shape: [2, 2] }); // those of one place are added up
+   * await entries.read(); // [0, 3, 9, 0]
    */
   sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseParts<never> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  /** Makes a sparse matrix with a copy of its parts, which are checked. */
+  sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(shape: readonly [rows: number, cols: number], parts: SparseParts<never> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  /** Makes a sparse matrix with a copy of its parts, which are checked. */
   sparse<T extends SparseDType = "float32">(rows: number, cols: number, parts: SparseParts<T>): Sparse<T>;
+  /** Makes a sparse matrix with a copy of its parts, which are checked. */
+  sparse<T extends SparseDType = "float32">(shape: readonly [rows: number, cols: number], parts: SparseParts<T>): Sparse<T>;
+  /** Makes a sparse matrix ("csr") of entries with their rows and columns. */
+  sparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(entries: SparseEntries<never> & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  /** Makes a sparse matrix ("csr") of entries with their rows and columns. */
+  sparse<T extends SparseDType = "float32">(entries: SparseEntries<T>): Sparse<T>;
   /**
    * Makes a sparse matrix of typed arrays of yours. The values are used as {@link Gpu.wrap} uses them; indices and offsets
    * are checked and copied now, and again at {@link Sparse.touch}. None of the three is ever resized.
@@ -322,6 +372,8 @@ export class Gpu {
    * await gpu.wrapSparse(2, 2, { format: "csr", values, indices, offsets }).read(); // [0, 3, 0, 0]
    */
   wrapSparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(rows: number, cols: number, parts: SparseMemory & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
+  /** Makes a sparse matrix of typed arrays of yours. */
+  wrapSparse<C extends "Float32Array" | "Int32Array" | "Uint32Array">(shape: readonly [rows: number, cols: number], parts: SparseMemory & { readonly values: TypedArray<C> }): Sparse<ClassDTypes[C]>;
   /**
    * The elements that are not 0, by their bits: -0 and NaN are kept. Block columns are those with such an element. It reads
    * the whole matrix and goes through it on the CPU. "csc" by default.
@@ -369,7 +421,7 @@ export class Gpu {
   /**
    * Loads a file of NumPy (.npy, .npz), of safetensors or of the Matrix Market (.mtx), from an address, a Response, a Blob, memory or a
    * stream. An array of at most two dimensions is a {@link Matrix}, one dimension a row; one of more is a {@link Tensor}; coordinates are
-   * a {@link Sparse} of format "csr". A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
+   * a {@link Sparse} of format "csr", as is what SciPy's save_npz writes of csr, csc and coo, unless `format` or `names` are given. A file with names is a {@link FileArrays}, which closes them all. Big-endian numbers and Fortran's
    * order are converted.
    *
    * What is wrong with a file is `ErrFormat`, `ErrTruncated`, `ErrDuplicate`, `ErrType` or `ErrTooLarge`, with

@@ -4,6 +4,7 @@ import type { AnyTypedArray, ClassesOf, DType, Elements, Order, Row, TypedArray,
 import type { SaveFileOptions } from "./files.js";
 import type { Gpu } from "./gpu.js";
 import type { MatrixMemory } from "./memory.js";
+import type { NumPyMethods } from "./numpy.js";
 import type { ExprOperations } from "./operations.js";
 import type { Canvas, DrawOptions } from "./pictures.js";
 import type { Sparse, SparseFormat } from "./sparse.js";
@@ -87,7 +88,7 @@ export interface FromBufferOptions<T extends DType = DType> extends WrapOptions<
   readonly rowMajorInput?: boolean;
 }
 
-export interface Expr<T extends DType = "float32"> extends ExprOperations<T> {}
+export interface Expr<T extends DType = "float32"> extends ExprOperations<T>, NumPyMethods<T> {}
 
 /** A computation of elements of type T that has not run yet. It may be used several times and runs each time it is evaluated. */
 export class Expr<T extends DType = "float32"> {
@@ -199,6 +200,8 @@ export class Expr<T extends DType = "float32"> {
    * await gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]).reshape(-1, 2).col(0).read(); // [1, 3, 5]
    */
   reshape(rows: number, cols: number): Expr<T>;
+  /** The same elements, row by row, in another shape. */
+  reshape(shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
    * The same elements, row by row, as an array of that shape; see {@link Gpu.tensor}.
    *
@@ -419,6 +422,8 @@ export class View<T extends DType = "float32"> extends Expr<T> {
    * await gpu.matrix(2, 2, [1, 2, 3, 4]).reshape(1, -1).read(); // [1, 2, 3, 4]
    */
   reshape(rows: number, cols: number): View<T> | Expr<T>;
+  /** The same elements, row by row, in another shape. */
+  reshape(shape: readonly [rows: number, cols: number]): View<T> | Expr<T>;
   /**
    * Queues a computation into this memory, which may be part of it: the result is what it would be if it were elsewhere.
    * Sizes and element types must agree; a number fills.

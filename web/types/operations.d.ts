@@ -56,6 +56,14 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   abs(): Kinds<RealOf<T>>[K];
   /**
+   * NumPy's name of `abs`. The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 3, [-1, 0, 2]).absolute().read(); // [1, 0, 2]
+   */
+  absolute(): Kinds<RealOf<T>>[K];
+  /**
    * -1, 0 or 1, and NaN of NaN.
    *
    * Shapes: `m x n` -> `m x n`.
@@ -539,6 +547,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.add(b).read(); // [11, 22, 13, 24]
    */
   add(b: Operands<T>[K]): Kinds<T>[K];
+  /** a + b. */
   add(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * a - b.
@@ -549,6 +558,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.sub(b).read(); // [-9, -18, -7, -16]
    */
   sub(b: Operands<T>[K]): Kinds<T>[K];
+  /** a - b. */
   sub(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * NumPy's name of `sub`. a - b.
@@ -559,6 +569,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.subtract(b).read(); // [-9, -18, -7, -16]
    */
   subtract(b: Operands<T>[K]): Kinds<T>[K];
+  /** a - b. */
   subtract(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The element-wise product of a and b.
@@ -569,6 +580,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.mul(b).read(); // [10, 40, 30, 80]
    */
   mul(b: Operands<T>[K]): Kinds<T>[K];
+  /** The element-wise product of a and b. */
   mul(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * NumPy's name of `mul`. The element-wise product of a and b.
@@ -579,6 +591,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.multiply(b).read(); // [10, 40, 30, 80]
    */
   multiply(b: Operands<T>[K]): Kinds<T>[K];
+  /** The element-wise product of a and b. */
   multiply(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
@@ -589,6 +602,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.div(b).read(); // [0.5, 0.5, 1.5, 1]
    */
   div(b: Operands<T>[K]): Kinds<T>[K];
+  /** The element-wise quotient of a and b. */
   div(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
@@ -599,6 +613,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.divide(b).read(); // [0.5, 0.5, 1.5, 1]
    */
   divide(b: Operands<T>[K]): Kinds<T>[K];
+  /** The element-wise quotient of a and b. */
   divide(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
@@ -609,6 +624,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await gpu.matrix(1, 3, [1, 2, 3]).pow(2).read(); // [1, 4, 9]
    */
   pow(b: Operands<T>[K]): Kinds<T>[K];
+  /** a to the power b, element by element. */
   pow(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
@@ -619,6 +635,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await gpu.matrix(1, 3, [1, 2, 3]).power(2).read(); // [1, 4, 9]
    */
   power(b: Operands<T>[K]): Kinds<T>[K];
+  /** a to the power b, element by element. */
   power(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The root of the sum of the squares, without overflow in between. Within 4 ulp.
@@ -685,6 +702,15 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.mod(b).read(); // [1, 2]
    */
   mod(b: Operands<T>[K]): Kinds<T>[K];
+  /**
+   * NumPy's name of `mod`. The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await a.remainder(b).read(); // [1, 2]
+   */
+  remainder(b: Operands<T>[K]): Kinds<T>[K];
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
    * ulp.
@@ -982,6 +1008,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.equal(b).read(); // [1, 0, 1]
    */
   equal(b: Operands<T>[K]): Kinds<RealOf<T>>[K];
+  /** 1 where a == b and 0 elsewhere. */
   equal(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"float32">[K];
   /**
    * 1 where a != b and 0 elsewhere.
@@ -992,6 +1019,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.notEqual(b).read(); // [0, 1, 0]
    */
   notEqual(b: Operands<T>[K]): Kinds<RealOf<T>>[K];
+  /** 1 where a != b and 0 elsewhere. */
   notEqual(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"float32">[K];
   /**
    * 1 where a < b and 0 elsewhere.
@@ -1077,6 +1105,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    * await a.matmul(b).read(); // [19, 22, 43, 50]
    */
   matmul(b: Exclude<Operands<T>[K], number>): Kinds<T>[K];
+  /** The matrix product of a and b. */
   matmul(this: Kinds<"float32" | "complex64">[K], b: Kinds<"float32" | "complex64">[K]): Kinds<"complex64">[K];
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
@@ -1420,6 +1449,8 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * await gpu.matrix(1, 2, [1, 2]).tile(2, 3).read(); // [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]
    */
   tile(rows: number, cols: number): Expr<T>;
+  /** a rows times below itself and cols times beside. */
+  tile(shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
    * The rows of a in reverse order.
    *
@@ -1530,6 +1561,8 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    * await gpu.matrix(1, 2, [1, 2]).broadcastTo(2, 2).read(); // [1, 2, 1, 2]
    */
   broadcastTo(rows: number, cols: number): Expr<T>;
+  /** a stretched to rows x cols where it has one row or column. */
+  broadcastTo(shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
    * `ErrSingular`, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
@@ -1901,6 +1934,16 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   searchSorted(b: Expr<T>): Expr<"int32">;
   /**
+   * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
+   * inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await a.searchsorted(b).read(); // [0, 1, 2]
+   */
+  searchsorted(b: Expr<T>): Expr<"int32">;
+  /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
    *
@@ -2011,6 +2054,14 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   conj(): Expr<T>;
   /**
+   * NumPy's name of `conj`. The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" }).conjugate().read(); // [1, -2, 3, -4]
+   */
+  conjugate(): Expr<T>;
+  /**
    * The transpose of the complex conjugates. Of real numbers it is the transpose.
    *
    * Shapes: `m x n` -> `n x m`.
@@ -2036,6 +2087,7 @@ export interface GpuOperations {
    * await gpu.neg(gpu.matrix(1, 3, [1, -2, 0.5])).read(); // [-1, 2, -0.5]
    */
   neg<T extends DType>(a: Expr<T>): Expr<T>;
+  /** -a. */
   neg<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `neg`. -a.
@@ -2045,6 +2097,7 @@ export interface GpuOperations {
    * await gpu.negative(gpu.matrix(1, 3, [1, -2, 0.5])).read(); // [-1, 2, -0.5]
    */
   negative<T extends DType>(a: Expr<T>): Expr<T>;
+  /** -a. */
   negative<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * The absolute value.
@@ -2054,7 +2107,18 @@ export interface GpuOperations {
    * await gpu.abs(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [1, 0, 2]
    */
   abs<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** The absolute value. */
   abs<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
+  /**
+   * NumPy's name of `abs`. The absolute value.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.absolute(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [1, 0, 2]
+   */
+  absolute<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** The absolute value. */
+  absolute<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * -1, 0 or 1, and NaN of NaN.
    *
@@ -2063,6 +2127,7 @@ export interface GpuOperations {
    * await gpu.sign(gpu.matrix(1, 3, [-3, 0, 2])).read(); // [-1, 0, 1]
    */
   sign<T extends DType>(a: Expr<T>): Expr<T>;
+  /** -1, 0 or 1, and NaN of NaN. */
   sign<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * a * a, element by element.
@@ -2072,6 +2137,7 @@ export interface GpuOperations {
    * await gpu.square(gpu.matrix(1, 3, [1, -2, 3])).read(); // [1, 4, 9]
    */
   square<T extends DType>(a: Expr<T>): Expr<T>;
+  /** a * a, element by element. */
   square<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / a. Within 3 ulp.
@@ -2081,6 +2147,7 @@ export interface GpuOperations {
    * await gpu.reciprocal(gpu.matrix(1, 3, [1, 2, 4])).read(); // [1, 0.5, 0.25]
    */
   reciprocal<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** 1 / a. */
   reciprocal<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * Rounds down.
@@ -2090,6 +2157,7 @@ export interface GpuOperations {
    * await gpu.floor(gpu.matrix(1, 3, [1.5, -1.5, 2])).read(); // [1, -2, 2]
    */
   floor<T extends DType>(a: Expr<T>): Expr<T>;
+  /** Rounds down. */
   floor<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * Rounds up.
@@ -2099,6 +2167,7 @@ export interface GpuOperations {
    * await gpu.ceil(gpu.matrix(1, 3, [1.5, -1.5, 2])).read(); // [2, -1, 2]
    */
   ceil<T extends DType>(a: Expr<T>): Expr<T>;
+  /** Rounds up. */
   ceil<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * Rounds to the nearest whole number, halves to even.
@@ -2108,6 +2177,7 @@ export interface GpuOperations {
    * await gpu.round(gpu.matrix(1, 4, [0.5, 1.5, 2.4, -1.6])).read(); // [0, 2, 2, -2]
    */
   round<T extends DType>(a: Expr<T>): Expr<T>;
+  /** Rounds to the nearest whole number, halves to even. */
   round<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * Rounds towards zero.
@@ -2117,6 +2187,7 @@ export interface GpuOperations {
    * await gpu.trunc(gpu.matrix(1, 2, [1.7, -1.7])).read(); // [1, -1]
    */
   trunc<T extends DType>(a: Expr<T>): Expr<T>;
+  /** Rounds towards zero. */
   trunc<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * The square root. Within 3 ulp.
@@ -2126,6 +2197,7 @@ export interface GpuOperations {
    * await gpu.sqrt(gpu.matrix(1, 3, [1, 4, 2])).read(); // [1, 2, 1.4142]
    */
   sqrt<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The square root. */
   sqrt<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * e to the power a. Within 3 ulp.
@@ -2135,6 +2207,7 @@ export interface GpuOperations {
    * await gpu.exp(gpu.matrix(1, 3, [0, 1, -1])).read(); // [1, 2.7183, 0.36788]
    */
   exp<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** e to the power a. */
   exp<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The natural logarithm. Within 3 ulp.
@@ -2144,6 +2217,7 @@ export interface GpuOperations {
    * await gpu.log(gpu.matrix(1, 2, [1, 10])).read(); // [0, 2.3026]
    */
   log<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The natural logarithm. */
   log<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The sine. Within 4 ulp.
@@ -2153,6 +2227,7 @@ export interface GpuOperations {
    * await gpu.sin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.84147]
    */
   sin<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The sine. */
   sin<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The cosine. Within 4 ulp.
@@ -2162,6 +2237,7 @@ export interface GpuOperations {
    * await gpu.cos(gpu.matrix(1, 2, [0, 1])).read(); // [1, 0.5403]
    */
   cos<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The cosine. */
   cos<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The tangent. Within 6 ulp.
@@ -2171,6 +2247,7 @@ export interface GpuOperations {
    * await gpu.tan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5574]
    */
   tan<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The tangent. */
   tan<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The arcsine. Within 4 ulp.
@@ -2180,6 +2257,7 @@ export interface GpuOperations {
    * await gpu.asin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5708]
    */
   asin<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arcsine. */
   asin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `asin`. The arcsine. Within 4 ulp.
@@ -2189,6 +2267,7 @@ export interface GpuOperations {
    * await gpu.arcsin(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.5708]
    */
   arcsin<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arcsine. */
   arcsin<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The arccosine. Within 4 ulp.
@@ -2198,6 +2277,7 @@ export interface GpuOperations {
    * await gpu.acos(gpu.matrix(1, 2, [1, 0])).read(); // [0, 1.5708]
    */
   acos<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arccosine. */
   acos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `acos`. The arccosine. Within 4 ulp.
@@ -2207,6 +2287,7 @@ export interface GpuOperations {
    * await gpu.arccos(gpu.matrix(1, 2, [1, 0])).read(); // [0, 1.5708]
    */
   arccos<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arccosine. */
   arccos<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The arctangent. Within 4 ulp.
@@ -2216,6 +2297,7 @@ export interface GpuOperations {
    * await gpu.atan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.7854]
    */
   atan<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arctangent. */
   atan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `atan`. The arctangent. Within 4 ulp.
@@ -2225,6 +2307,7 @@ export interface GpuOperations {
    * await gpu.arctan(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.7854]
    */
   arctan<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The arctangent. */
   arctan<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The hyperbolic sine. Within 4 ulp.
@@ -2234,6 +2317,7 @@ export interface GpuOperations {
    * await gpu.sinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 1.1752]
    */
   sinh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The hyperbolic sine. */
   sinh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The hyperbolic cosine. Within 4 ulp.
@@ -2243,6 +2327,7 @@ export interface GpuOperations {
    * await gpu.cosh(gpu.matrix(1, 2, [0, 1])).read(); // [1, 1.5431]
    */
   cosh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The hyperbolic cosine. */
   cosh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The hyperbolic tangent. Within 4 ulp.
@@ -2252,6 +2337,7 @@ export interface GpuOperations {
    * await gpu.tanh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.76159]
    */
   tanh<T extends FloatDType | "complex64">(a: Expr<T>): Expr<T>;
+  /** The hyperbolic tangent. */
   tanh<T extends FloatDType | "complex64">(a: Tensor<T>): Tensor<T>;
   /**
    * The inverse hyperbolic sine. Within 4 ulp.
@@ -2261,6 +2347,7 @@ export interface GpuOperations {
    * await gpu.asinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.88137]
    */
   asinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic sine. */
   asinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `asinh`. The inverse hyperbolic sine. Within 4 ulp.
@@ -2270,6 +2357,7 @@ export interface GpuOperations {
    * await gpu.arcsinh(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.88137]
    */
   arcsinh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic sine. */
   arcsinh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The inverse hyperbolic cosine. Within 4 ulp.
@@ -2279,6 +2367,7 @@ export interface GpuOperations {
    * await gpu.acosh(gpu.matrix(1, 2, [1, 2])).read(); // [0, 1.317]
    */
   acosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic cosine. */
   acosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `acosh`. The inverse hyperbolic cosine. Within 4 ulp.
@@ -2288,6 +2377,7 @@ export interface GpuOperations {
    * await gpu.arccosh(gpu.matrix(1, 2, [1, 2])).read(); // [0, 1.317]
    */
   arccosh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic cosine. */
   arccosh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The inverse hyperbolic tangent. Within 4 ulp.
@@ -2297,6 +2387,7 @@ export interface GpuOperations {
    * await gpu.atanh(gpu.matrix(1, 2, [0, 0.5])).read(); // [0, 0.54931]
    */
   atanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic tangent. */
   atanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `atanh`. The inverse hyperbolic tangent. Within 4 ulp.
@@ -2306,6 +2397,7 @@ export interface GpuOperations {
    * await gpu.arctanh(gpu.matrix(1, 2, [0, 0.5])).read(); // [0, 0.54931]
    */
   arctanh<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The inverse hyperbolic tangent. */
   arctanh<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 2 to the power a. Within 4 ulp.
@@ -2315,6 +2407,7 @@ export interface GpuOperations {
    * await gpu.exp2(gpu.matrix(1, 3, [0, 3, -1])).read(); // [1, 8, 0.5]
    */
   exp2<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 2 to the power a. */
   exp2<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 10 to the power a. Within 4 ulp.
@@ -2324,6 +2417,7 @@ export interface GpuOperations {
    * await gpu.exp10(gpu.matrix(1, 3, [0, 2, -1])).read(); // [1, 100, 0.1]
    */
   exp10<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 10 to the power a. */
   exp10<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * exp(a) - 1, accurate near 0. Within 4 ulp.
@@ -2333,6 +2427,7 @@ export interface GpuOperations {
    * await gpu.expm1(gpu.matrix(1, 2, [0, 1e-3])).read(); // [0, 0.0010005]
    */
   expm1<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** exp(a) - 1, accurate near 0. */
   expm1<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The logarithm to base 2. Within 4 ulp.
@@ -2342,6 +2437,7 @@ export interface GpuOperations {
    * await gpu.log2(gpu.matrix(1, 2, [1, 8])).read(); // [0, 3]
    */
   log2<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The logarithm to base 2. */
   log2<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The logarithm to base 10. Within 4 ulp.
@@ -2351,6 +2447,7 @@ export interface GpuOperations {
    * await gpu.log10(gpu.matrix(1, 2, [1, 1000])).read(); // [0, 3]
    */
   log10<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The logarithm to base 10. */
   log10<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * log(1 + a), accurate near 0. Within 4 ulp.
@@ -2360,6 +2457,7 @@ export interface GpuOperations {
    * await gpu.log1p(gpu.matrix(1, 2, [0, 1e-3])).read(); // [0, 0.0009995]
    */
   log1p<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** log(1 + a), accurate near 0. */
   log1p<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The cube root. Within 4 ulp.
@@ -2369,6 +2467,7 @@ export interface GpuOperations {
    * await gpu.cbrt(gpu.matrix(1, 2, [8, -27])).read(); // [2, -3]
    */
   cbrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The cube root. */
   cbrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / sqrt(a). Within 4 ulp.
@@ -2378,6 +2477,7 @@ export interface GpuOperations {
    * await gpu.rsqrt(gpu.matrix(1, 2, [1, 4])).read(); // [1, 0.5]
    */
   rsqrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 / sqrt(a). */
   rsqrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / cbrt(a). Within 8 ulp.
@@ -2387,6 +2487,7 @@ export interface GpuOperations {
    * await gpu.rcbrt(gpu.matrix(1, 2, [1, 8])).read(); // [1, 0.5]
    */
   rcbrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 / cbrt(a). */
   rcbrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
@@ -2397,6 +2498,7 @@ export interface GpuOperations {
    * await gpu.lgamma(gpu.matrix(1, 2, [1, 5])).read(); // [0, 3.1781]
    */
   lgamma<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The logarithm of the absolute value of the gamma function. */
   lgamma<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The derivative of `lgamma`. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1
@@ -2407,6 +2509,7 @@ export interface GpuOperations {
    * await gpu.digamma(gpu.matrix(1, 2, [1, 2])).read(); // [-0.57722, 0.42278]
    */
   digamma<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The derivative of `lgamma`. */
   digamma<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * The error function. Within 4 ulp.
@@ -2416,6 +2519,7 @@ export interface GpuOperations {
    * await gpu.erf(gpu.matrix(1, 2, [0, 1])).read(); // [0, 0.8427]
    */
   erf<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** The error function. */
   erf<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 - erf(a), accurate where that is small. Within 8 ulp.
@@ -2425,6 +2529,7 @@ export interface GpuOperations {
    * await gpu.erfc(gpu.matrix(1, 2, [0, 1])).read(); // [1, 0.1573]
    */
   erfc<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 - erf(a), accurate where that is small. */
   erfc<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / (1 + exp(-a)). Within 5 ulp.
@@ -2434,6 +2539,7 @@ export interface GpuOperations {
    * await gpu.sigmoid(gpu.matrix(1, 3, [0, 2, -2])).read(); // [0.5, 0.8808, 0.1192]
    */
   sigmoid<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 / (1 + exp(-a)). */
   sigmoid<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a where it is positive and 0 elsewhere.
@@ -2443,6 +2549,7 @@ export interface GpuOperations {
    * await gpu.relu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [0, 0, 2]
    */
   relu<T extends DType>(a: Expr<T>): Expr<T>;
+  /** a where it is positive and 0 elsewhere. */
   relu<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * log(1 + exp(a)). Within 4 ulp.
@@ -2452,6 +2559,7 @@ export interface GpuOperations {
    * await gpu.softplus(gpu.matrix(1, 2, [0, 1])).read(); // [0.69315, 1.3133]
    */
   softplus<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** log(1 + exp(a)). */
   softplus<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp.
@@ -2461,6 +2569,7 @@ export interface GpuOperations {
    * await gpu.elu(gpu.matrix(1, 2, [-1, 2])).read(); // [-0.63212, 2]
    */
   elu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** a where it is positive and exp(a) - 1 elsewhere. */
   elu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
@@ -2471,6 +2580,7 @@ export interface GpuOperations {
    * await gpu.gelu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [-0.15866, 0, 1.9545]
    */
   gelu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** a times the normal distribution's share below a. */
   gelu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a / (1 + exp(-a)). Within 4 ulp.
@@ -2480,6 +2590,7 @@ export interface GpuOperations {
    * await gpu.silu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [-0.26894, 0, 1.7616]
    */
   silu<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** a / (1 + exp(-a)). */
   silu<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp.
@@ -2489,6 +2600,7 @@ export interface GpuOperations {
    * await gpu.clippedLog(gpu.matrix(1, 2, [1, 0])).read(); // [0, -85.196]
    */
   clippedLog<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** log(max(a, 1e-37)): -85.2 where a is 0 or negative. */
   clippedLog<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * sqrt(max(a, 0)). Within 3 ulp.
@@ -2498,6 +2610,7 @@ export interface GpuOperations {
    * await gpu.clippedSqrt(gpu.matrix(1, 2, [4, -4])).read(); // [2, 0]
    */
   clippedSqrt<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** sqrt(max(a, 0)). */
   clippedSqrt<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
@@ -2507,6 +2620,7 @@ export interface GpuOperations {
    * await gpu.clippedRecip(gpu.matrix(1, 2, [4, 0])).read(); // [0.25, 1e30]
    */
   clippedRecip<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. */
   clippedRecip<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 / a, and 0 where a is 0. Within 3 ulp.
@@ -2516,6 +2630,7 @@ export interface GpuOperations {
    * await gpu.recipOrZero(gpu.matrix(1, 2, [4, 0])).read(); // [0.25, 0]
    */
   recipOrZero<T extends FloatDType>(a: Expr<T>): Expr<T>;
+  /** 1 / a, and 0 where a is 0. */
   recipOrZero<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 where a is 0.
@@ -2525,6 +2640,7 @@ export interface GpuOperations {
    * await gpu.logicalNot(gpu.matrix(1, 3, [0, 1, -2])).read(); // [1, 0, 0]
    */
   logicalNot<T extends DType>(a: Expr<T>): Expr<T>;
+  /** 1 where a is 0. */
   logicalNot<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * 1 where a is NaN.
@@ -2534,6 +2650,7 @@ export interface GpuOperations {
    * await gpu.isNaN(gpu.matrix(1, 2, [1, NaN])).read(); // [0, 1]
    */
   isNaN<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is NaN. */
   isNaN<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * NumPy's name of `isNaN`. 1 where a is NaN.
@@ -2543,6 +2660,7 @@ export interface GpuOperations {
    * await gpu.isnan(gpu.matrix(1, 2, [1, NaN])).read(); // [0, 1]
    */
   isnan<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is NaN. */
   isnan<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * 1 where a is infinite.
@@ -2552,6 +2670,7 @@ export interface GpuOperations {
    * await gpu.isInf(gpu.matrix(1, 2, [1, Infinity])).read(); // [0, 1]
    */
   isInf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is infinite. */
   isInf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * NumPy's name of `isInf`. 1 where a is infinite.
@@ -2561,6 +2680,7 @@ export interface GpuOperations {
    * await gpu.isinf(gpu.matrix(1, 2, [1, Infinity])).read(); // [0, 1]
    */
   isinf<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is infinite. */
   isinf<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * 1 where a is a number, and not infinite.
@@ -2570,6 +2690,7 @@ export interface GpuOperations {
    * await gpu.isFinite(gpu.matrix(1, 3, [1, Infinity, NaN])).read(); // [1, 0, 0]
    */
   isFinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is a number, and not infinite. */
   isFinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * NumPy's name of `isFinite`. 1 where a is a number, and not infinite.
@@ -2579,6 +2700,7 @@ export interface GpuOperations {
    * await gpu.isfinite(gpu.matrix(1, 3, [1, Infinity, NaN])).read(); // [1, 0, 0]
    */
   isfinite<T extends DType>(a: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a is a number, and not infinite. */
   isfinite<T extends DType>(a: Tensor<T>): Tensor<RealOf<T>>;
   /**
    * All bits turned over.
@@ -2588,6 +2710,7 @@ export interface GpuOperations {
    * await gpu.bitwiseNot(gpu.matrix(1, 2, [0, 5], { dtype: "int32" })).read(); // [-1, -6]
    */
   bitwiseNot<T extends IntegerDType>(a: Expr<T>): Expr<T>;
+  /** All bits turned over. */
   bitwiseNot<T extends IntegerDType>(a: Tensor<T>): Tensor<T>;
   /**
    * a + b.
@@ -2598,9 +2721,13 @@ export interface GpuOperations {
    * await gpu.add(a, b).read(); // [11, 22, 13, 24]
    */
   add<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a + b. */
   add<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a + b. */
   add<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a + b. */
   add<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** a + b. */
   add(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * a - b.
@@ -2611,9 +2738,13 @@ export interface GpuOperations {
    * await gpu.sub(a, b).read(); // [-9, -18, -7, -16]
    */
   sub<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a - b. */
   sub<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a - b. */
   sub<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a - b. */
   sub<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** a - b. */
   sub(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * NumPy's name of `sub`. a - b.
@@ -2624,9 +2755,13 @@ export interface GpuOperations {
    * await gpu.subtract(a, b).read(); // [-9, -18, -7, -16]
    */
   subtract<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a - b. */
   subtract<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a - b. */
   subtract<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a - b. */
   subtract<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** a - b. */
   subtract(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The element-wise product of a and b.
@@ -2637,9 +2772,13 @@ export interface GpuOperations {
    * await gpu.mul(a, b).read(); // [10, 40, 30, 80]
    */
   mul<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise product of a and b. */
   mul<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise product of a and b. */
   mul<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise product of a and b. */
   mul<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** The element-wise product of a and b. */
   mul(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * NumPy's name of `mul`. The element-wise product of a and b.
@@ -2650,9 +2789,13 @@ export interface GpuOperations {
    * await gpu.multiply(a, b).read(); // [10, 40, 30, 80]
    */
   multiply<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise product of a and b. */
   multiply<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise product of a and b. */
   multiply<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise product of a and b. */
   multiply<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** The element-wise product of a and b. */
   multiply(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
@@ -2663,9 +2806,13 @@ export interface GpuOperations {
    * await gpu.div(a, b).read(); // [0.5, 0.5, 1.5, 1]
    */
   div<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise quotient of a and b. */
   div<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise quotient of a and b. */
   div<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise quotient of a and b. */
   div<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** The element-wise quotient of a and b. */
   div(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * NumPy's name of `div`. The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
@@ -2676,9 +2823,13 @@ export interface GpuOperations {
    * await gpu.divide(a, b).read(); // [0.5, 0.5, 1.5, 1]
    */
   divide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise quotient of a and b. */
   divide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise quotient of a and b. */
   divide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise quotient of a and b. */
   divide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** The element-wise quotient of a and b. */
   divide(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
@@ -2689,9 +2840,13 @@ export interface GpuOperations {
    * await gpu.pow(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 4, 9]
    */
   pow<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a to the power b, element by element. */
   pow<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a to the power b, element by element. */
   pow<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a to the power b, element by element. */
   pow<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** a to the power b, element by element. */
   pow(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * NumPy's name of `pow`. a to the power b, element by element. A negative base with a whole exponent is real. Negative
@@ -2702,9 +2857,13 @@ export interface GpuOperations {
    * await gpu.power(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 4, 9]
    */
   power<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a to the power b, element by element. */
   power<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a to the power b, element by element. */
   power<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a to the power b, element by element. */
   power<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /** a to the power b, element by element. */
   power(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The root of the sum of the squares, without overflow in between. Within 4 ulp.
@@ -2715,8 +2874,11 @@ export interface GpuOperations {
    * await gpu.hypot(a, b).read(); // [5, 13]
    */
   hypot<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The root of the sum of the squares, without overflow in between. */
   hypot<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The root of the sum of the squares, without overflow in between. */
   hypot<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The root of the sum of the squares, without overflow in between. */
   hypot<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The angle of the point whose coordinates are b and a. Within 4 ulp.
@@ -2727,8 +2889,11 @@ export interface GpuOperations {
    * await gpu.atan2(a, b).read(); // [0.7854, 3.1416]
    */
   atan2<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The angle of the point whose coordinates are b and a. */
   atan2<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The angle of the point whose coordinates are b and a. */
   atan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The angle of the point whose coordinates are b and a. */
   atan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `atan2`. The angle of the point whose coordinates are b and a. Within 4 ulp.
@@ -2739,8 +2904,11 @@ export interface GpuOperations {
    * await gpu.arctan2(a, b).read(); // [0.7854, 3.1416]
    */
   arctan2<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The angle of the point whose coordinates are b and a. */
   arctan2<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The angle of the point whose coordinates are b and a. */
   arctan2<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The angle of the point whose coordinates are b and a. */
   arctan2<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
@@ -2752,8 +2920,11 @@ export interface GpuOperations {
    * await gpu.logAddExp(a, b).read(); // [0.69315, 100.69]
    */
   logAddExp<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logAddExp<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logAddExp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logAddExp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `logAddExp`. log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the
@@ -2765,8 +2936,11 @@ export interface GpuOperations {
    * await gpu.logaddexp(a, b).read(); // [0.69315, 100.69]
    */
   logaddexp<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logaddexp<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logaddexp<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** log(exp(a) + exp(b)), without overflow in between. */
   logaddexp<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
@@ -2777,8 +2951,11 @@ export interface GpuOperations {
    * await gpu.fmod(a, b).read(); // [1, -1]
    */
   fmod<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The remainder of a / b with the sign of a. */
   fmod<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The remainder of a / b with the sign of a. */
   fmod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The remainder of a / b with the sign of a. */
   fmod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
@@ -2789,9 +2966,27 @@ export interface GpuOperations {
    * await gpu.mod(a, b).read(); // [1, 2]
    */
   mod<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The remainder of a / b with the sign of b. */
   mod<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The remainder of a / b with the sign of b. */
   mod<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The remainder of a / b with the sign of b. */
   mod<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
+  /**
+   * NumPy's name of `mod`. The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+   *
+   * Shapes: `m x n`, `m x n` -> `m x n`; those of 1 stretch.
+   * @example
+   * const a = gpu.matrix(1, 2, [7, -7]), b = gpu.matrix(1, 2, [3, 3]);
+   * await gpu.remainder(a, b).read(); // [1, 2]
+   */
+  remainder<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The remainder of a / b with the sign of b. */
+  remainder<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The remainder of a / b with the sign of b. */
+  remainder<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The remainder of a / b with the sign of b. */
+  remainder<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
    * ulp.
@@ -2802,8 +2997,11 @@ export interface GpuOperations {
    * await gpu.floorDiv(a, b).read(); // [3, -4]
    */
   floorDiv<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The quotient of a and b, rounded down. */
   floorDiv<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The quotient of a and b, rounded down. */
   floorDiv<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The quotient of a and b, rounded down. */
   floorDiv<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * NumPy's name of `floorDiv`. The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero
@@ -2815,8 +3013,11 @@ export interface GpuOperations {
    * await gpu.floorDivide(a, b).read(); // [3, -4]
    */
   floorDivide<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The quotient of a and b, rounded down. */
   floorDivide<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The quotient of a and b, rounded down. */
   floorDivide<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The quotient of a and b, rounded down. */
   floorDivide<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
@@ -2827,8 +3028,11 @@ export interface GpuOperations {
    * await gpu.clippedDiv(a, b).read(); // [0.5, 2e30]
    */
   clippedDiv<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. */
   clippedDiv<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. */
   clippedDiv<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. */
   clippedDiv<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a moved towards 0 by b, and 0 where it would get beyond.
@@ -2838,8 +3042,11 @@ export interface GpuOperations {
    * await gpu.softThreshold(gpu.matrix(1, 3, [-3, 1, 4]), 2).read(); // [-1, 0, 2]
    */
   softThreshold<T extends FloatDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a moved towards 0 by b, and 0 where it would get beyond. */
   softThreshold<T extends FloatDType>(a: number, b: Expr<T>): Expr<T>;
+  /** a moved towards 0 by b, and 0 where it would get beyond. */
   softThreshold<T extends FloatDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a moved towards 0 by b, and 0 where it would get beyond. */
   softThreshold<T extends FloatDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a, and 0 where its absolute value is less than b.
@@ -2849,8 +3056,11 @@ export interface GpuOperations {
    * await gpu.hardThreshold(gpu.matrix(1, 3, [-3, 1, 4]), 2).read(); // [-3, 0, 4]
    */
   hardThreshold<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a, and 0 where its absolute value is less than b. */
   hardThreshold<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a, and 0 where its absolute value is less than b. */
   hardThreshold<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a, and 0 where its absolute value is less than b. */
   hardThreshold<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * d * y * (1 - y), where y is a result of `sigmoid`.
@@ -2861,8 +3071,11 @@ export interface GpuOperations {
    * await gpu.sigmoidGrad(d, y).read(); // [0.25, 0.375]
    */
   sigmoidGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d * y * (1 - y), where y is a result of `sigmoid`. */
   sigmoidGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d * y * (1 - y), where y is a result of `sigmoid`. */
   sigmoidGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * y * (1 - y), where y is a result of `sigmoid`. */
   sigmoidGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d * (1 - y * y), where y is a result of `tanh`.
@@ -2873,8 +3086,11 @@ export interface GpuOperations {
    * await gpu.tanhGrad(d, y).read(); // [1, 1.5]
    */
   tanhGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d * (1 - y * y), where y is a result of `tanh`. */
   tanhGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d * (1 - y * y), where y is a result of `tanh`. */
   tanhGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * (1 - y * y), where y is a result of `tanh`. */
   tanhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`.
@@ -2885,8 +3101,11 @@ export interface GpuOperations {
    * await gpu.reluGrad(d, y).read(); // [0, 6]
    */
   reluGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`. */
   reluGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`. */
   reluGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d where y is positive and 0 elsewhere, where y is a result or an argument of `relu`. */
   reluGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`.
@@ -2897,8 +3116,11 @@ export interface GpuOperations {
    * await gpu.eluGrad(d, y).read(); // [2.5, 6]
    */
   eluGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`. */
   eluGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`. */
   eluGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of `elu`. */
   eluGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d * exp(-y), where y is a result of `log`.
@@ -2909,8 +3131,11 @@ export interface GpuOperations {
    * await gpu.logGrad(d, y).read(); // [2]
    */
   logGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d * exp(-y), where y is a result of `log`. */
   logGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d * exp(-y), where y is a result of `log`. */
   logGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * exp(-y), where y is a result of `log`. */
   logGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d / (2 * y), where y is a result of `sqrt`.
@@ -2921,8 +3146,11 @@ export interface GpuOperations {
    * await gpu.sqrtGrad(d, y).read(); // [0.5, 0.5]
    */
   sqrtGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** d / (2 * y), where y is a result of `sqrt`. */
   sqrtGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** d / (2 * y), where y is a result of `sqrt`. */
   sqrtGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d / (2 * y), where y is a result of `sqrt`. */
   sqrtGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * -d * y * y, where y is a result of `reciprocal`.
@@ -2933,8 +3161,11 @@ export interface GpuOperations {
    * await gpu.recipGrad(d, y).read(); // [-1, -0.5]
    */
   recipGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>): Expr<T>;
+  /** -d * y * y, where y is a result of `reciprocal`. */
   recipGrad<T extends FloatDType>(d: number, y: Expr<T>): Expr<T>;
+  /** -d * y * y, where y is a result of `reciprocal`. */
   recipGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** -d * y * y, where y is a result of `reciprocal`. */
   recipGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>): Tensor<T>;
   /**
    * d * sign(a).
@@ -2945,8 +3176,11 @@ export interface GpuOperations {
    * await gpu.absGrad(d, a).read(); // [-5, 6]
    */
   absGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * sign(a). */
   absGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d * sign(a). */
   absGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * sign(a). */
   absGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d * cos(a).
@@ -2957,8 +3191,11 @@ export interface GpuOperations {
    * await gpu.sinGrad(d, a).read(); // [1, 2]
    */
   sinGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * cos(a). */
   sinGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d * cos(a). */
   sinGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * cos(a). */
   sinGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * -d * sin(a).
@@ -2969,8 +3206,11 @@ export interface GpuOperations {
    * await gpu.cosGrad(d, a).read(); // [0, -1.6829]
    */
   cosGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** -d * sin(a). */
   cosGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** -d * sin(a). */
   cosGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** -d * sin(a). */
   cosGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d / sqrt(1 - a * a).
@@ -2981,8 +3221,11 @@ export interface GpuOperations {
    * await gpu.asinGrad(d, a).read(); // [1, 2.5]
    */
   asinGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d / sqrt(1 - a * a). */
   asinGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d / sqrt(1 - a * a). */
   asinGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d / sqrt(1 - a * a). */
   asinGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * -d / sqrt(1 - a * a).
@@ -2993,8 +3236,11 @@ export interface GpuOperations {
    * await gpu.acosGrad(d, a).read(); // [-1, -2.5]
    */
   acosGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** -d / sqrt(1 - a * a). */
   acosGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** -d / sqrt(1 - a * a). */
   acosGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** -d / sqrt(1 - a * a). */
   acosGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d * cosh(a).
@@ -3005,8 +3251,11 @@ export interface GpuOperations {
    * await gpu.sinhGrad(d, a).read(); // [1, 2]
    */
   sinhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * cosh(a). */
   sinhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d * cosh(a). */
   sinhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * cosh(a). */
   sinhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d * sinh(a).
@@ -3017,8 +3266,11 @@ export interface GpuOperations {
    * await gpu.coshGrad(d, a).read(); // [0, 2.3504]
    */
   coshGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * sinh(a). */
   coshGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d * sinh(a). */
   coshGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * sinh(a). */
   coshGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d / sqrt(1 + a * a).
@@ -3029,8 +3281,11 @@ export interface GpuOperations {
    * await gpu.asinhGrad(d, a).read(); // [5, 8]
    */
   asinhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d / sqrt(1 + a * a). */
   asinhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d / sqrt(1 + a * a). */
   asinhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d / sqrt(1 + a * a). */
   asinhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d / (1 - a * a).
@@ -3041,8 +3296,11 @@ export interface GpuOperations {
    * await gpu.atanhGrad(d, a).read(); // [1, 4]
    */
   atanhGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d / (1 - a * a). */
   atanhGrad<T extends FloatDType>(d: number, a: Expr<T>): Expr<T>;
+  /** d / (1 - a * a). */
   atanhGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d / (1 - a * a). */
   atanhGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * d * sigmoid(b - a): the part of b in the gradient of `logAddExp`.
@@ -3053,10 +3311,15 @@ export interface GpuOperations {
    * await gpu.logAddExpGrad(d, a, b).read(); // [0.5, 1]
    */
   logAddExpGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * sigmoid(b - a): the part of b in the gradient of `logAddExp`. */
   logAddExpGrad<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * sigmoid(b - a): the part of b in the gradient of `logAddExp`. */
   logAddExpGrad<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  /** d * sigmoid(b - a): the part of b in the gradient of `logAddExp`. */
   logAddExpGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * sigmoid(b - a): the part of b in the gradient of `logAddExp`. */
   logAddExpGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * sigmoid(b - a): the part of b in the gradient of `logAddExp`. */
   logAddExpGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * d * exp(a - b).
@@ -3067,10 +3330,15 @@ export interface GpuOperations {
    * await gpu.mulExpDiff(d, a, b).read(); // [1, 2]
    */
   mulExpDiff<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * exp(a - b). */
   mulExpDiff<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * exp(a - b). */
   mulExpDiff<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  /** d * exp(a - b). */
   mulExpDiff<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * exp(a - b). */
   mulExpDiff<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * exp(a - b). */
   mulExpDiff<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * d * a / b.
@@ -3081,10 +3349,15 @@ export interface GpuOperations {
    * await gpu.mulDiv(d, a, b).read(); // [3, 2]
    */
   mulDiv<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * a / b. */
   mulDiv<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * a / b. */
   mulDiv<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  /** d * a / b. */
   mulDiv<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * a / b. */
   mulDiv<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * a / b. */
   mulDiv<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * d * b * pow(a, b - 1): the part of a in the gradient of `pow`.
@@ -3095,10 +3368,15 @@ export interface GpuOperations {
    * await gpu.powBaseGrad(d, a, b).read(); // [6, 12]
    */
   powBaseGrad<T extends FloatDType>(d: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of `pow`. */
   powBaseGrad<T extends FloatDType>(d: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of `pow`. */
   powBaseGrad<T extends FloatDType>(d: number, a: number, b: Expr<T>): Expr<T>;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of `pow`. */
   powBaseGrad<T extends FloatDType>(d: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of `pow`. */
   powBaseGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of `pow`. */
   powBaseGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. y is a result of
@@ -3110,10 +3388,15 @@ export interface GpuOperations {
    * await gpu.powExponentGrad(d, y, a).read(); // [0, 2.7726]
    */
   powExponentGrad<T extends FloatDType>(d: Expr<T>, y: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. */
   powExponentGrad<T extends FloatDType>(d: number, y: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. */
   powExponentGrad<T extends FloatDType>(d: number, y: number, a: Expr<T>): Expr<T>;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. */
   powExponentGrad<T extends FloatDType>(d: Tensor<T>, y: TensorOperand<NoInfer<T>>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. */
   powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of `pow`. */
   powExponentGrad<T extends FloatDType>(d: Operand<NoInfer<T>>, y: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * The bits that both have.
@@ -3124,8 +3407,11 @@ export interface GpuOperations {
    * await gpu.bitwiseAnd(a, b).read(); // [2, 4]
    */
   bitwiseAnd<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The bits that both have. */
   bitwiseAnd<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The bits that both have. */
   bitwiseAnd<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The bits that both have. */
   bitwiseAnd<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The bits that one has.
@@ -3136,8 +3422,11 @@ export interface GpuOperations {
    * await gpu.bitwiseOr(a, b).read(); // [7, 5]
    */
   bitwiseOr<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The bits that one has. */
   bitwiseOr<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The bits that one has. */
   bitwiseOr<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The bits that one has. */
   bitwiseOr<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The bits that only one has.
@@ -3148,8 +3437,11 @@ export interface GpuOperations {
    * await gpu.bitwiseXor(a, b).read(); // [5, 1]
    */
   bitwiseXor<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The bits that only one has. */
   bitwiseXor<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The bits that only one has. */
   bitwiseXor<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The bits that only one has. */
   bitwiseXor<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
@@ -3160,8 +3452,11 @@ export interface GpuOperations {
    * await gpu.leftShift(a, b).read(); // [16, 6]
    */
   leftShift<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The bits moved up by b places. */
   leftShift<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The bits moved up by b places. */
   leftShift<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The bits moved up by b places. */
   leftShift<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left.
@@ -3172,8 +3467,11 @@ export interface GpuOperations {
    * await gpu.rightShift(a, b).read(); // [4, -4]
    */
   rightShift<T extends IntegerDType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The bits moved down by b places, the sign following. */
   rightShift<T extends IntegerDType>(a: number, b: Expr<T>): Expr<T>;
+  /** The bits moved down by b places, the sign following. */
   rightShift<T extends IntegerDType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The bits moved down by b places, the sign following. */
   rightShift<T extends IntegerDType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The element-wise minimum; NaN wins.
@@ -3184,8 +3482,11 @@ export interface GpuOperations {
    * await gpu.minimum(a, b).read(); // [1, 2]
    */
   minimum<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise minimum; NaN wins. */
   minimum<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise minimum; NaN wins. */
   minimum<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise minimum; NaN wins. */
   minimum<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The element-wise maximum; NaN wins.
@@ -3196,8 +3497,11 @@ export interface GpuOperations {
    * await gpu.maximum(a, b).read(); // [3, 5]
    */
   maximum<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The element-wise maximum; NaN wins. */
   maximum<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The element-wise maximum; NaN wins. */
   maximum<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The element-wise maximum; NaN wins. */
   maximum<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * The square of a - b.
@@ -3208,8 +3512,11 @@ export interface GpuOperations {
    * await gpu.squaredDiff(a, b).read(); // [4, 9]
    */
   squaredDiff<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** The square of a - b. */
   squaredDiff<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** The square of a - b. */
   squaredDiff<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** The square of a - b. */
   squaredDiff<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a where b is not negative and 0 elsewhere.
@@ -3220,8 +3527,11 @@ export interface GpuOperations {
    * await gpu.maskNegative(a, b).read(); // [0, 5]
    */
   maskNegative<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** a where b is not negative and 0 elsewhere. */
   maskNegative<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** a where b is not negative and 0 elsewhere. */
   maskNegative<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a where b is not negative and 0 elsewhere. */
   maskNegative<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * a where cond is not 0 and 0 elsewhere.
@@ -3232,8 +3542,11 @@ export interface GpuOperations {
    * await gpu.copyIf(cond, a).read(); // [0, 6]
    */
   copyIf<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** a where cond is not 0 and 0 elsewhere. */
   copyIf<T extends DType>(cond: number, a: Expr<T>): Expr<T>;
+  /** a where cond is not 0 and 0 elsewhere. */
   copyIf<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a where cond is not 0 and 0 elsewhere. */
   copyIf<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * a where cond is 0 and 0 elsewhere.
@@ -3244,8 +3557,11 @@ export interface GpuOperations {
    * await gpu.copyIfNot(cond, a).read(); // [5, 0]
    */
   copyIfNot<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>): Expr<T>;
+  /** a where cond is 0 and 0 elsewhere. */
   copyIfNot<T extends DType>(cond: number, a: Expr<T>): Expr<T>;
+  /** a where cond is 0 and 0 elsewhere. */
   copyIfNot<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** a where cond is 0 and 0 elsewhere. */
   copyIfNot<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>): Tensor<T>;
   /**
    * 1 where a == b and 0 elsewhere.
@@ -3256,9 +3572,13 @@ export interface GpuOperations {
    * await gpu.equal(a, b).read(); // [1, 0, 1]
    */
   equal<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<RealOf<T>>;
+  /** 1 where a == b and 0 elsewhere. */
   equal<T extends DType>(a: number, b: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a == b and 0 elsewhere. */
   equal<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<RealOf<T>>;
+  /** 1 where a == b and 0 elsewhere. */
   equal<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<RealOf<T>>;
+  /** 1 where a == b and 0 elsewhere. */
   equal(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"float32">;
   /**
    * 1 where a != b and 0 elsewhere.
@@ -3269,9 +3589,13 @@ export interface GpuOperations {
    * await gpu.notEqual(a, b).read(); // [0, 1, 0]
    */
   notEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<RealOf<T>>;
+  /** 1 where a != b and 0 elsewhere. */
   notEqual<T extends DType>(a: number, b: Expr<T>): Expr<RealOf<T>>;
+  /** 1 where a != b and 0 elsewhere. */
   notEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<RealOf<T>>;
+  /** 1 where a != b and 0 elsewhere. */
   notEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<RealOf<T>>;
+  /** 1 where a != b and 0 elsewhere. */
   notEqual(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"float32">;
   /**
    * 1 where a < b and 0 elsewhere.
@@ -3281,8 +3605,11 @@ export interface GpuOperations {
    * await gpu.less(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 0, 0]
    */
   less<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where a < b and 0 elsewhere. */
   less<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where a < b and 0 elsewhere. */
   less<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where a < b and 0 elsewhere. */
   less<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where a <= b and 0 elsewhere.
@@ -3292,8 +3619,11 @@ export interface GpuOperations {
    * await gpu.lessEqual(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [1, 1, 0]
    */
   lessEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where a <= b and 0 elsewhere. */
   lessEqual<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where a <= b and 0 elsewhere. */
   lessEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where a <= b and 0 elsewhere. */
   lessEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where a > b and 0 elsewhere.
@@ -3303,8 +3633,11 @@ export interface GpuOperations {
    * await gpu.greater(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [0, 0, 1]
    */
   greater<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where a > b and 0 elsewhere. */
   greater<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where a > b and 0 elsewhere. */
   greater<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where a > b and 0 elsewhere. */
   greater<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where a >= b and 0 elsewhere.
@@ -3314,8 +3647,11 @@ export interface GpuOperations {
    * await gpu.greaterEqual(gpu.matrix(1, 3, [1, 2, 3]), 2).read(); // [0, 1, 1]
    */
   greaterEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where a >= b and 0 elsewhere. */
   greaterEqual<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where a >= b and 0 elsewhere. */
   greaterEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where a >= b and 0 elsewhere. */
   greaterEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where both are not 0.
@@ -3326,8 +3662,11 @@ export interface GpuOperations {
    * await gpu.logicalAnd(a, b).read(); // [0, 0, 1]
    */
   logicalAnd<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where both are not 0. */
   logicalAnd<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where both are not 0. */
   logicalAnd<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where both are not 0. */
   logicalAnd<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where one is not 0.
@@ -3338,8 +3677,11 @@ export interface GpuOperations {
    * await gpu.logicalOr(a, b).read(); // [1, 1, 0]
    */
   logicalOr<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where one is not 0. */
   logicalOr<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where one is not 0. */
   logicalOr<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where one is not 0. */
   logicalOr<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * 1 where just one is not 0.
@@ -3350,8 +3692,11 @@ export interface GpuOperations {
    * await gpu.logicalXor(a, b).read(); // [1, 1, 0]
    */
   logicalXor<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** 1 where just one is not 0. */
   logicalXor<T extends DType>(a: number, b: Expr<T>): Expr<T>;
+  /** 1 where just one is not 0. */
   logicalXor<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** 1 where just one is not 0. */
   logicalXor<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * Takes a where cond is not 0, and b elsewhere.
@@ -3362,10 +3707,15 @@ export interface GpuOperations {
    * await gpu.where(cond, a, b).read(); // [5, 8]
    */
   where<T extends DType>(cond: Expr<T>, a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** Takes a where cond is not 0, and b elsewhere. */
   where<T extends DType>(cond: number, a: Expr<T>, b: Operand<NoInfer<T>>): Expr<T>;
+  /** Takes a where cond is not 0, and b elsewhere. */
   where<T extends DType>(cond: number, a: number, b: Expr<T>): Expr<T>;
+  /** Takes a where cond is not 0, and b elsewhere. */
   where<T extends DType>(cond: Tensor<T>, a: TensorOperand<NoInfer<T>>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** Takes a where cond is not 0, and b elsewhere. */
   where<T extends DType>(cond: Operand<NoInfer<T>>, a: Tensor<T>, b: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** Takes a where cond is not 0, and b elsewhere. */
   where<T extends DType>(cond: Operand<NoInfer<T>>, a: Operand<NoInfer<T>>, b: Tensor<T>): Tensor<T>;
   /**
    * c where a == b and 0 elsewhere.
@@ -3376,10 +3726,15 @@ export interface GpuOperations {
    * await gpu.copyIfEqual(a, b, c).read(); // [7, 0]
    */
   copyIfEqual<T extends DType>(a: Expr<T>, b: Operand<NoInfer<T>>, c: Operand<NoInfer<T>>): Expr<T>;
+  /** c where a == b and 0 elsewhere. */
   copyIfEqual<T extends DType>(a: number, b: Expr<T>, c: Operand<NoInfer<T>>): Expr<T>;
+  /** c where a == b and 0 elsewhere. */
   copyIfEqual<T extends DType>(a: number, b: number, c: Expr<T>): Expr<T>;
+  /** c where a == b and 0 elsewhere. */
   copyIfEqual<T extends DType>(a: Tensor<T>, b: TensorOperand<NoInfer<T>>, c: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** c where a == b and 0 elsewhere. */
   copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Tensor<T>, c: TensorOperand<NoInfer<T>>): Tensor<T>;
+  /** c where a == b and 0 elsewhere. */
   copyIfEqual<T extends DType>(a: Operand<NoInfer<T>>, b: Operand<NoInfer<T>>, c: Tensor<T>): Tensor<T>;
   /**
    * Limits a to low..high. Of limits in the wrong order the upper one counts.
@@ -3389,6 +3744,7 @@ export interface GpuOperations {
    * await gpu.clamp(gpu.matrix(1, 3, [-3, 1, 4]), 0, 2).read(); // [0, 1, 2]
    */
   clamp<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
+  /** Limits a to low..high. */
   clamp<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
   /**
    * NumPy's name of `clamp`. Limits a to low..high. Of limits in the wrong order the upper one counts.
@@ -3398,6 +3754,7 @@ export interface GpuOperations {
    * await gpu.clip(gpu.matrix(1, 3, [-3, 1, 4]), 0, 2).read(); // [0, 1, 2]
    */
   clip<T extends DType>(a: Expr<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Expr<T>;
+  /** Limits a to low..high. */
   clip<T extends DType>(a: Tensor<T>, low: TensorOperand<NoInfer<T>>, high: TensorOperand<NoInfer<T>>): Tensor<T>;
   /**
    * The matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
@@ -3408,7 +3765,9 @@ export interface GpuOperations {
    * await gpu.matmul(a, b).read(); // [19, 22, 43, 50]
    */
   matmul<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<T>;
+  /** The matrix product of a and b. */
   matmul<T extends DType>(a: Tensor<T>, b: Tensor<NoInfer<T>> | Expr<NoInfer<T>>): Tensor<T>;
+  /** The matrix product of a and b. */
   matmul(a: Expr<"float32" | "complex64">, b: Expr<"float32" | "complex64">): Expr<"complex64">;
   /**
    * The sum of all elements, or along an axis, whose length becomes 1. What comes before element by element is computed in
@@ -3419,6 +3778,7 @@ export interface GpuOperations {
    * await gpu.sum(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [4, 6]
    */
   sum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The sum of all elements, or along an axis, whose length becomes 1. */
   sum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The maximum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is minus infinity or the
@@ -3429,6 +3789,7 @@ export interface GpuOperations {
    * await gpu.max(gpu.matrix(2, 2, [1, 5, 3, 4]), {axis: 1}).read(); // [5, 4]
    */
   max<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The maximum of all elements, or along an axis, whose length becomes 1. */
   max<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The minimum of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is infinity or the type's
@@ -3439,6 +3800,7 @@ export interface GpuOperations {
    * await gpu.min(gpu.matrix(2, 2, [1, 5, 3, 4]), {axis: 1}).read(); // [1, 3]
    */
   min<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The minimum of all elements, or along an axis, whose length becomes 1. */
   min<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The product of all elements, or along an axis, whose length becomes 1. Of nothing it is 1.
@@ -3448,6 +3810,7 @@ export interface GpuOperations {
    * await gpu.prod(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [3, 8]
    */
   prod<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The product of all elements, or along an axis, whose length becomes 1. */
   prod<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN.
@@ -3457,6 +3820,7 @@ export interface GpuOperations {
    * await gpu.mean(gpu.matrix(2, 2, [1, 2, 3, 4]), {axis: 0}).read(); // [2, 3]
    */
   mean<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The mean of all elements, or along an axis, whose length becomes 1. */
   mean<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
@@ -3467,6 +3831,7 @@ export interface GpuOperations {
    * await gpu.var(gpu.matrix(1, 4, [1, 2, 3, 4]), {ddof: 1}).value(); // 1.6667
    */
   var<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["spread"]): Expr<RealOf<T>>;
+  /** The variance of all elements, or along an axis, whose length becomes 1. */
   var<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["spread"]): Tensor<RealOf<T>>;
   /**
    * The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of `var`.
@@ -3476,6 +3841,7 @@ export interface GpuOperations {
    * await gpu.std(gpu.matrix(1, 8, [2, 4, 4, 4, 5, 5, 7, 9])).value(); // 2
    */
   std<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["spread"]): Expr<RealOf<T>>;
+  /** The standard deviation of all elements, or along an axis, whose length becomes 1. */
   std<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["spread"]): Tensor<RealOf<T>>;
   /**
    * The sum of the absolute values of all elements, or along an axis, whose length becomes 1.
@@ -3485,6 +3851,7 @@ export interface GpuOperations {
    * await gpu.norm1(gpu.matrix(1, 2, [3, -4])).value(); // 7
    */
   norm1<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
   norm1<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm.
@@ -3494,6 +3861,7 @@ export interface GpuOperations {
    * await gpu.norm2(gpu.matrix(1, 2, [3, -4])).value(); // 5
    */
   norm2<T extends FloatDType | "complex64">(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. */
   norm2<T extends FloatDType | "complex64">(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0.
@@ -3503,6 +3871,7 @@ export interface GpuOperations {
    * await gpu.normInf(gpu.matrix(1, 2, [3, -4])).value(); // 4
    */
   normInf<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. */
   normInf<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
@@ -3513,6 +3882,7 @@ export interface GpuOperations {
    * await gpu.normP(gpu.matrix(1, 3, [1, 2, 2]), 3).value(); // 2.5713
    */
   normP<T extends FloatDType | "complex64">(a: Expr<T>, p: number, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The p-norm of all elements, or along an axis, whose length becomes 1. */
   normP<T extends FloatDType | "complex64">(a: Tensor<T>, p: number, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
@@ -3523,6 +3893,7 @@ export interface GpuOperations {
    * await gpu.logSumExp(gpu.matrix(1, 2, [1000, 1000])).value(); // 1000.7
    */
   logSumExp<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<T>;
+  /** The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. */
   logSumExp<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<T>;
   /**
    * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
@@ -3532,6 +3903,7 @@ export interface GpuOperations {
    * await gpu.countNonzero(gpu.matrix(1, 3, [1, 0, 3])).value(); // 2
    */
   countNonzero<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  /** The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. */
   countNonzero<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
@@ -3542,6 +3914,7 @@ export interface GpuOperations {
    * await gpu.any(gpu.matrix(2, 2, [0, 0, 0, 3]), {axis: 1}).read(); // [0, 1]
    */
   any<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The logical or of all elements, or along an axis, whose length becomes 1. */
   any<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
@@ -3552,6 +3925,7 @@ export interface GpuOperations {
    * await gpu.all(gpu.matrix(2, 2, [1, 2, 0, 3]), {axis: 1}).read(); // [1, 0]
    */
   all<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<RealOf<T>>;
+  /** The logical and of all elements, or along an axis, whose length becomes 1. */
   all<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<RealOf<T>>;
   /**
    * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
@@ -3562,6 +3936,7 @@ export interface GpuOperations {
    * await gpu.argMax(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [1, 0]
    */
   argMax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  /** The index of the largest element of all elements, or along an axis, whose length becomes 1. */
   argMax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * NumPy's name of `argMax`. The index of the largest element of all elements, or along an axis, whose length becomes 1.
@@ -3573,6 +3948,7 @@ export interface GpuOperations {
    * await gpu.argmax(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [1, 0]
    */
   argmax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  /** The index of the largest element of all elements, or along an axis, whose length becomes 1. */
   argmax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
@@ -3583,6 +3959,7 @@ export interface GpuOperations {
    * await gpu.argMin(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [0, 1]
    */
   argMin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  /** The index of the smallest element of all elements, or along an axis, whose length becomes 1. */
   argMin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * NumPy's name of `argMin`. The index of the smallest element of all elements, or along an axis, whose length becomes 1.
@@ -3594,6 +3971,7 @@ export interface GpuOperations {
    * await gpu.argmin(gpu.matrix(2, 3, [1, 9, 3, 7, 5, 6]), {axis: 1}).read(); // [0, 1]
    */
   argmin<T extends DType>(a: Expr<T>, axis?: Along["expr"]["reduce"]): Expr<"int32">;
+  /** The index of the smallest element of all elements, or along an axis, whose length becomes 1. */
   argmin<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["reduce"]): Tensor<"int32">;
   /**
    * The sum of the diagonal, of a tensor only where it has two dimensions.
@@ -3603,6 +3981,7 @@ export interface GpuOperations {
    * await gpu.trace(gpu.matrix(2, 2, [1, 2, 3, 4])).value(); // 5
    */
   trace<T extends DType>(a: Expr<T>): Expr<T>;
+  /** The sum of the diagonal, of a tensor only where it has two dimensions. */
   trace<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, sorted in ascending order. NaN comes last, and equal elements keep their order.
@@ -3612,6 +3991,7 @@ export interface GpuOperations {
    * await gpu.sort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 3, 7, 8, 9]
    */
   sort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, sorted in ascending order. */
   sort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
@@ -3622,6 +4002,7 @@ export interface GpuOperations {
    * await gpu.argSort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 0, 1, 2, 0]
    */
   argSort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
+  /** Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. */
   argSort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
    * NumPy's name of `argSort`. Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending
@@ -3632,6 +4013,7 @@ export interface GpuOperations {
    * await gpu.argsort(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8])).read(); // [1, 2, 0, 1, 2, 0]
    */
   argsort<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<"int32">;
+  /** Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. */
   argsort<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
    * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
@@ -3642,6 +4024,7 @@ export interface GpuOperations {
    * await gpu.topK(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]), 2).read(); // [3, 2, 9, 8]
    */
   topK<T extends DType>(a: Expr<T>, k: number, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, as its k largest elements, the largest first. */
   topK<T extends DType>(a: Tensor<T>, k: number, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
@@ -3652,6 +4035,7 @@ export interface GpuOperations {
    * await gpu.argTopK(gpu.matrix(2, 3, [3, 1, 2, 9, 7, 8]), 2).read(); // [0, 2, 0, 2]
    */
   argTopK<T extends DType>(a: Expr<T>, k: number, axis?: Along["expr"]["order"]): Expr<"int32">;
+  /** Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. */
   argTopK<T extends DType>(a: Tensor<T>, k: number, axis?: Along["tensor"]["order"]): Tensor<"int32">;
   /**
    * Each row, or along axis 0 each column, as its running sums.
@@ -3661,6 +4045,7 @@ export interface GpuOperations {
    * await gpu.cumSum(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 3, 6, 4, 9, 15]
    */
   cumSum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, as its running sums. */
   cumSum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * NumPy's name of `cumSum`. Each row, or along axis 0 each column, as its running sums.
@@ -3670,6 +4055,7 @@ export interface GpuOperations {
    * await gpu.cumsum(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 3, 6, 4, 9, 15]
    */
   cumsum<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, as its running sums. */
   cumsum<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * Each row, or along axis 0 each column, as its running products.
@@ -3679,6 +4065,7 @@ export interface GpuOperations {
    * await gpu.cumProd(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 2, 6, 4, 20, 120]
    */
   cumProd<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, as its running products. */
   cumProd<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * NumPy's name of `cumProd`. Each row, or along axis 0 each column, as its running products.
@@ -3688,6 +4075,7 @@ export interface GpuOperations {
    * await gpu.cumprod(gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6])).read(); // [1, 2, 6, 4, 20, 120]
    */
   cumprod<T extends DType>(a: Expr<T>, axis?: Along["expr"]["order"]): Expr<T>;
+  /** Each row, or along axis 0 each column, as its running products. */
   cumprod<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["order"]): Tensor<T>;
   /**
    * A row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice.
@@ -3696,7 +4084,7 @@ export interface GpuOperations {
    * @example
    * await gpu.arange(0, 10, 2).read(); // [0, 2, 4, 6, 8]
    */
-  arange<T extends DType = "float32">(start: number, stop?: number, step?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  arange<T extends DType = "float32">(start: number, stop?: number | { readonly dtype?: T }, step?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of count numbers at equal distances, from start to stop, which are exact.
    *
@@ -3704,7 +4092,7 @@ export interface GpuOperations {
    * @example
    * await gpu.linspace(0, 1, 5).read(); // [0, 0.25, 0.5, 0.75, 1]
    */
-  linspace<T extends DType = "float32">(start: number, stop: number, count?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  linspace<T extends DType = "float32">(start: number, stop: number, count?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is `diagonal`.
    *
@@ -3778,6 +4166,8 @@ export interface GpuOperations {
    * await gpu.tile(gpu.matrix(1, 2, [1, 2]), 2, 3).read(); // [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]
    */
   tile<T extends DType>(a: Expr<T>, rows: number, cols: number): Expr<T>;
+  /** a rows times below itself and cols times beside. */
+  tile<T extends DType>(a: Expr<T>, shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
    * Matrices of as many columns, one below the other.
    *
@@ -3906,6 +4296,8 @@ export interface GpuOperations {
    * await gpu.broadcastTo(gpu.matrix(1, 2, [1, 2]), 2, 2).read(); // [1, 2, 1, 2]
    */
   broadcastTo<T extends DType>(a: Expr<T>, rows: number, cols: number): Expr<T>;
+  /** a stretched to rows x cols where it has one row or column. */
+  broadcastTo<T extends DType>(a: Expr<T>, shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
    * The solution x of a * x = b for a square a, by LU with partial pivoting. To read the expression for a singular a is
    * `ErrSingular`, unless what is done to the solution leaves no infinities; where it is only assigned, its elements are
@@ -4144,7 +4536,7 @@ export interface GpuOperations {
    * @example
    * await gpu.randomBits(1, 2, 7, 0, {dtype: "uint32"}).read(); // [4099963437, 3221879260]
    */
-  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  randomBits<T extends DType = "float32">(rows: number, cols: number, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. Seed, stream,
    * row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are
@@ -4154,7 +4546,9 @@ export interface GpuOperations {
    * @example
    * await gpu.uniform(1, 3, 0, 1, 7).read(); // [0.9546, 0.75015, 0.11418]
    */
-  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  uniform<T extends DType = "float32">(rows: number, cols: number, low?: number | { readonly dtype?: T }, high?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of random numbers from low up to but without high, in steps of 2^-24 of the distance. */
+  uniform<T extends DType = "float32">(shape: readonly [rows: number, cols: number], low?: number | { readonly dtype?: T }, high?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). Seed,
    * stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4165,7 +4559,9 @@ export interface GpuOperations {
    * @example
    * await gpu.normal(1, 3, 0, 1, 7).read(); // [-0.11405, -0.67401, 1.2046]
    */
-  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  normal<T extends DType = "float32">(rows: number, cols: number, mean?: number | { readonly dtype?: T }, sigma?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of random numbers of a normal distribution, by its inverse (Wichura, algorithm AS 241). */
+  normal<T extends DType = "float32">(shape: readonly [rows: number, cols: number], mean?: number | { readonly dtype?: T }, sigma?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean.
    * Seed, stream, row, column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and
@@ -4176,7 +4572,9 @@ export interface GpuOperations {
    * @example
    * await gpu.truncatedNormal(1, 3, 0, 1, 7).read(); // [-0.10884, -0.63867, 1.1182]
    */
-  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number, sigma?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  truncatedNormal<T extends DType = "float32">(rows: number, cols: number, mean?: number | { readonly dtype?: T }, sigma?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of random numbers of a normal distribution without what is further than 2 sigma from the mean. */
+  truncatedNormal<T extends DType = "float32">(shape: readonly [rows: number, cols: number], mean?: number | { readonly dtype?: T }, sigma?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random numbers of a Gumbel distribution. Seed, stream, row, column and the number of columns say
    * what an element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4186,7 +4584,9 @@ export interface GpuOperations {
    * @example
    * await gpu.gumbel(1, 3, 0, 1, 7).read(); // [3.069, 1.2466, -0.77473]
    */
-  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  gumbel<T extends DType = "float32">(rows: number, cols: number, location?: number | { readonly dtype?: T }, scale?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of random numbers of a Gumbel distribution. */
+  gumbel<T extends DType = "float32">(shape: readonly [rows: number, cols: number], location?: number | { readonly dtype?: T }, scale?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given.
    * Their frequencies are equal to a millionth; the element type has to hold all of them. Seed, stream, row, column and the
@@ -4197,7 +4597,9 @@ export interface GpuOperations {
    * @example
    * await gpu.randomIntegers(1, 5, 0, 10, 7).read(); // [9, 7, 1, 0, 4]
    */
-  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  randomIntegers<T extends DType = "float32">(rows: number, cols: number, low: number, high?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of random whole numbers from low up to but without high, of n below high where low alone is given. */
+  randomIntegers<T extends DType = "float32">(shape: readonly [rows: number, cols: number], low: number, high?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. Seed, stream, row,
    * column and the number of columns say what an element is, on every device (Philox 4x32-10). Seeds and streams are whole
@@ -4207,7 +4609,9 @@ export interface GpuOperations {
    * @example
    * await gpu.randomMask(1, 5, 0.5, 2, 7).read(); // [2, 2, 0, 0, 0]
    */
-  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  randomMask<T extends DType = "float32">(rows: number, cols: number, rate: number, scale?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  /** A rows x cols matrix of 0 with the probability rate, and of scale elsewhere: a mask for dropout. */
+  randomMask<T extends DType = "float32">(shape: readonly [rows: number, cols: number], rate: number, scale?: number | { readonly dtype?: T }, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * A row of the numbers from 0 to n-1 in random order. Seed, stream, row, column and the number of columns say what an
    * element is, on every device (Philox 4x32-10). Seeds and streams are whole numbers from 0 to 2^53-1, other ones
@@ -4217,7 +4621,7 @@ export interface GpuOperations {
    * @example
    * await gpu.permutation(5, 7).read(); // [3, 2, 4, 1, 0]
    */
-  permutation<T extends DType = "float32">(n: number, seed?: number, stream?: number, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
+  permutation<T extends DType = "float32">(n: number, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
    * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
@@ -4360,6 +4764,16 @@ export interface GpuOperations {
    */
   searchSorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
   /**
+   * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
+   * inserted. As int32.
+   *
+   * Shapes: `1 x n`, `m x k` -> `m x k`.
+   * @example
+   * const a = gpu.matrix(1, 3, [1, 3, 5]), b = gpu.matrix(1, 3, [0, 3, 4]);
+   * await gpu.searchsorted(a, b).read(); // [0, 1, 2]
+   */
+  searchsorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
+  /**
    * a with the elements at rows and columns replaced by those of b, of the same size, or by its one element. Of a place that
    * is named twice the last one counts, row by row; what is outside is passed over. The places are sorted first.
    *
@@ -4470,6 +4884,14 @@ export interface GpuOperations {
    */
   conj<T extends DType>(a: Expr<T>): Expr<T>;
   /**
+   * NumPy's name of `conj`. The complex conjugates. Real numbers are their own.
+   *
+   * Shapes: `m x n` -> `m x n`.
+   * @example
+   * await gpu.conjugate(gpu.matrix(1, 2, [1, 2, 3, 4], { dtype: "complex64" })).read(); // [1, -2, 3, -4]
+   */
+  conjugate<T extends DType>(a: Expr<T>): Expr<T>;
+  /**
    * The transpose of the complex conjugates. Of real numbers it is the transpose.
    *
    * Shapes: `m x n` -> `n x m`.
@@ -4485,6 +4907,7 @@ export interface GpuOperations {
    * await gpu.softmax(gpu.matrix(2, 2, [1, 1, 0, 1])).read(); // [0.5, 0.5, 0.26894, 0.73106]
    */
   softmax<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
   /**
    * The logarithm of `softmax`.
@@ -4494,6 +4917,7 @@ export interface GpuOperations {
    * await gpu.logSoftmax(gpu.matrix(2, 2, [1, 1, 0, 1])).read(); // [-0.69315, -0.69315, -1.3133, -0.31326]
    */
   logSoftmax<T extends FloatDType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  /** The logarithm of `softmax`. */
   logSoftmax<T extends FloatDType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
   /**
    * 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others.
@@ -4503,5 +4927,6 @@ export interface GpuOperations {
    * await gpu.hardmax(gpu.matrix(2, 3, [3, 1, 2, 7, 9, 8])).read(); // [1, 0, 0, 0, 1, 0]
    */
   hardmax<T extends DType>(a: Expr<T>, axis?: Along["expr"]["normalise"]): Expr<T>;
+  /** 1 at the largest element of each row and 0 elsewhere. */
   hardmax<T extends DType>(a: Tensor<T>, axis?: Along["tensor"]["normalise"]): Tensor<T>;
 }

@@ -30,6 +30,20 @@ export interface SparseParts<T extends SparseDType = any> {
   readonly dtype?: T;
 }
 
+/** The entries of a sparse matrix in any order, as SciPy's coo has them as `data`, `row` and `col`. Those of one place are added up. */
+export interface SparseEntries<T extends SparseDType = any> {
+  /** The row of each value. */
+  readonly rows: Int32Array | Uint32Array | readonly number[];
+  /** The column of each value. */
+  readonly cols: Int32Array | Uint32Array | readonly number[];
+  /** float32, int32 or uint32. */
+  readonly values: readonly number[] | TypedArray;
+  /** How many rows and columns the matrix has. */
+  readonly shape: readonly [rows: number, cols: number];
+  /** float32, or what a typed array's own class says. */
+  readonly dtype?: T;
+}
+
 /** The classes of the values that are used as they are. */
 export type SparseClass<T extends SparseDType> = T extends "int32" ? "Int32Array" : T extends "uint32" ? "Uint32Array" : "Float32Array";
 

@@ -108,6 +108,17 @@ func (r row) ShapingMethod() string {
 	return "(" + list(params) + "): Expr<" + r.Element() + ">;"
 }
 
+// ShapingMethods are the declarations of a method of expressions alone: sizes may be a shape.
+func (r row) ShapingMethods() []string { return r.withShape(r.ShapingMethod()) }
+
+// withShape adds the declaration in which a shape stands for rows and columns, where they are sizes.
+func (r row) withShape(line string) []string {
+	if !r.Sized() {
+		return []string{line}
+	}
+	return []string{line, strings.Replace(line, "rows: number, cols: number", "shape: readonly [rows: number, cols: number]", 1)}
+}
+
 // elementOf is the element type of an operand of a shaping. Indices are converted to int32.
 func (r row) elementOf(name string) string {
 	for _, p := range params(r.Operation.Params) {
@@ -121,7 +132,7 @@ func (r row) elementOf(name string) string {
 // Functions are the declarations of the function of Gpu.
 func (r row) Functions() []string {
 	if r.Shapes() {
-		return []string{r.shapingFunction()}
+		return r.withShape(r.shapingFunction())
 	}
 	head := "<T extends " + r.takes() + ">("
 	params := declaredIn(r.Declared())
@@ -171,8 +182,11 @@ func functionParams(params []declared, kind string, at int) []declared {
 func (r row) shapingFunction() string {
 	params := declaredIn(r.Declared())
 	head, made := "<T extends "+r.takes()+">(", r.Element()
+	options := strings.HasSuffix(r.Others, "}")
 	for i, p := range params {
 		switch {
+		case options && p.kind == "number" && strings.HasSuffix(p.name, "?"): // the options may stand in its place
+			params[i].kind = "number | { readonly dtype?: T }"
 		case p.name == "options?":
 			head, made = `<T extends DType = "float32">(`, "NoInfer<T>" // what the result is assigned to says nothing of it
 			params[i].kind = "{ readonly dtype?: T }"

@@ -57,7 +57,7 @@ func main() {
 // generate returns the files by their paths.
 func generate(root string) (map[string][]byte, error) {
 	all, err := template.New("").Delims("<<", ">>").Funcs(template.FuncMap{
-		"lower": strings.ToLower, "names": names, "jsparams": jsparams, "wrap": wrap, "comment": comment, "document": document, "places": places,
+		"lower": strings.ToLower, "names": names, "wrap": wrap, "comment": comment, "document": document, "places": places,
 	}).ParseFS(templates, "templates/*")
 	if err != nil {
 		return nil, err

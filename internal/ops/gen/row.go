@@ -100,23 +100,6 @@ var topmost = face{
 // names leaves the types out of parameters.
 func names(params string) string { return types.ReplaceAllString(params, "") }
 
-// jsparams are the types of parameters in a comment of JavaScript.
-func jsparams(params string) string {
-	list := strings.Split(params, ", ")
-	for i, param := range list {
-		name := names(param)
-		switch {
-		case strings.HasSuffix(param, "SpreadOptions"):
-			list[i] = "@param {number | null | {axis?: unknown, ddof?: unknown}} [" + name + "]"
-		case strings.HasSuffix(param, "Options"):
-			list[i] = "@param {number | null | {axis?: unknown}} [" + name + "]"
-		default:
-			list[i] = "@param {unknown} " + name
-		}
-	}
-	return strings.Join(list, " ")
-}
-
 // row is an operation with its face.
 type row struct {
 	*ops.Operation
@@ -236,6 +219,12 @@ func (r row) Spellings() []string {
 		return []string{r.JS, name}
 	}
 	return []string{r.JS}
+}
+
+// Short is what editors show with the further declarations of an operation: its first sentence.
+func (r row) Short() string {
+	first, _, _ := strings.Cut(r.ScriptDoc(), ". ")
+	return strings.TrimSuffix(first, ".") + "."
 }
 
 // SpellingDoc is the documentation of a name in JavaScript.

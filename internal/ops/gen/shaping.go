@@ -106,37 +106,25 @@ func (r row) Shapes() bool { return r.Class == ops.Shaping }
 // Builder is the method that puts a shaping together.
 func (r row) Builder() string { return strings.ToLower(r.Name[:1]) + r.Name[1:] }
 
-// script lists the names of a shaping's operands behind its receiver, or of its numbers.
-func (r row) script(operands bool) string {
-	var list []string
+// ScriptCounts are how many operands a shaping has in JavaScript behind its receiver, -1 for a list of any, and how many numbers at most.
+func (r row) ScriptCounts() string {
+	operands, numbers := 0, 0
 	for _, p := range params(r.Operation.Params) {
-		if p.operand() == operands && p.name != r.Receiver {
-			list = append(list, p.name)
+		switch {
+		case p.variadic():
+			operands = -1
+		case !p.operand():
+			numbers++
+		case p.name != r.Receiver:
+			operands++
 		}
 	}
-	return strings.Join(list, ", ")
+	return strconv.Itoa(operands) + ", " + strconv.Itoa(numbers)
 }
 
-// ScriptOperands are the operands in JavaScript behind the receiver.
-func (r row) ScriptOperands() string { return r.script(true) }
-
-// ScriptNumbers are the numbers in JavaScript.
-func (r row) ScriptNumbers() string { return r.script(false) }
-
-// ScriptList are the operands of what is no method in JavaScript: a list.
-func (r row) ScriptList() string {
-	if params(r.Operation.Params)[0].variadic() {
-		return r.script(true)
-	}
-	return "[" + r.script(true) + "]"
-}
-
-// ScriptOptions are the options in JavaScript, where there are any.
-func (r row) ScriptOptions() string {
-	if strings.HasSuffix(r.Others, "}") {
-		return "options"
-	}
-	return "undefined"
+// Sized reports whether the arguments begin with rows and columns that a shape can stand for: an array of both.
+func (r row) Sized() bool {
+	return strings.HasPrefix(strings.TrimPrefix(r.Operation.Params, "a Operand[T], "), "rows, cols int") && r.Name != "Roll"
 }
 
 // ScriptShape is the function in JavaScript that computes the shape.

@@ -2,6 +2,7 @@
 
 // Files of the Matrix Market, as package buffer/file/sparse reads and writes them.
 
+import {compressed} from '../sparse.mjs';
 import {quoted} from './bytes.mjs';
 
 /** @typedef {import('./bytes.mjs').File} File */
@@ -12,7 +13,7 @@ export const BANNER = '%%MatrixMarket';
 const MAX = 0x7fffffff;
 
 /** What the rows of a sparse matrix may take in memory, whatever the file holds, and for each of its bytes. */
-const ROWS_LEAST = 64 << 20, ROWS_MOST = 64;
+export const ROWS_LEAST = 64 << 20, ROWS_MOST = 64;
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/, NAMED = /^([+-]?)(?:(inf|infinity)|nan)$/;
 
@@ -39,6 +40,9 @@ class Scanner {
 
   /** @param {string} code @param {string} why */
   fail(code, why) { return this.#file.fail(code, `line ${Math.max(this.line, 1)}: ${why}`, this.offset); }
+
+  /** @param {number} bytes */
+  take(bytes) { this.#file.take(bytes); }
 
   /** The next line, undefined at the end. */
   next() {
@@ -101,12 +105,13 @@ function kindOf(s) {
   return kind;
 }
 
-/** Reads elements column by column, of a symmetric matrix those from the diagonal down. @param {Scanner} s @param {Kind} kind @param {number} rows @param {number} cols @param {number} size of the file @returns {MTX} */
-function readArray(s, kind, rows, cols, size) {
+/** Reads elements column by column, of a symmetric matrix those from the diagonal down. @param {Scanner} s @param {Kind} kind @param {number} rows @param {number} cols @param {number} size of the file @param {number} width of an element in bytes @returns {MTX} */
+function readArray(s, kind, rows, cols, size, width) {
   const {mirrored} = kind, first = (/** @type {number} */ j) => mirrored === 0 ? 0 : mirrored > 0 ? j : j + 1;
   const count = mirrored === 0 ? rows * cols : rows * (rows + mirrored) / 2;
   if (rows * cols > MAX) throw s.fail('ErrTooLarge', `${rows}x${cols}`);
   if (count > size / 2 + 1) throw s.fail('ErrTruncated', `${count} numbers in ${size} bytes`);
+  s.take(width * rows * cols);
   const dense = new Float64Array(rows * cols);
   for (let j = 0; j < cols && rows > 0; j++) { // as there may be billions of empty columns
     for (let i = first(j); i < rows; i++) {
@@ -118,11 +123,12 @@ function readArray(s, kind, rows, cols, size) {
   return {rows, cols, dense};
 }
 
-/** @param {Scanner} s @param {Kind} kind @param {number} rows @param {number} cols @param {number} size of the file @returns {MTX} */
-function readCoordinates(s, kind, rows, cols, size) {
+/** @param {Scanner} s @param {Kind} kind @param {number} rows @param {number} cols @param {number} size of the file @param {number} width of an element in bytes @returns {MTX} */
+function readCoordinates(s, kind, rows, cols, size, width) {
   const {pattern, mirrored} = kind, count = s.count('entries', 0, MAX);
   if (count > size / 4 + 1) throw s.fail('ErrTruncated', `${count} entries in ${size} bytes`);
   if (4 * rows > Math.max(ROWS_LEAST, ROWS_MOST * size)) throw s.fail('ErrTooLarge', `${rows} rows in a file of ${size} bytes`);
+  s.take((width + 4) * count + 4 * (rows + 1));
   /** @type {number[]} */
   const is = [], /** @type {number[]} */ js = [], /** @type {number[]} */ values = [];
   for (let k = 0; k < count; k++) {
@@ -132,37 +138,20 @@ function readCoordinates(s, kind, rows, cols, size) {
     js.push(j);
     values.push(v);
     if (mirrored === 0 || i === j) continue;
+    s.take(width + 4);
     is.push(j);
     js.push(i);
     values.push(mirrored * v);
   }
-  return compressed(rows, cols, is, js, values);
+  return {rows, cols, ...compressed(rows, is, js, values, new Float64Array(values.length))};
 }
 
-/** Entries row by row, those of one place added up. @param {number} rows @param {number} cols @param {number[]} is @param {number[]} js @param {number[]} list @returns {MTX} */
-function compressed(rows, cols, is, js, list) {
-  const order = Array.from(is.keys()).sort((a, b) => is[a] - is[b] || js[a] - js[b] || a - b);
-  const values = new Float64Array(order.length), indices = new Int32Array(order.length), offsets = new Int32Array(rows + 1);
-  let n = 0, last = -1;
-  for (const k of order) {
-    if (last >= 0 && is[last] === is[k] && js[last] === js[k]) values[n - 1] += list[k];
-    else {
-      values[n] = list[k];
-      indices[n++] = js[k];
-      offsets[is[k] + 1]++;
-    }
-    last = k;
-  }
-  for (let i = 0; i < rows; i++) offsets[i + 1] += offsets[i];
-  return {rows, cols, values: values.subarray(0, n), indices: indices.subarray(0, n), offsets};
-}
-
-/** @param {File} file @returns {Promise<MTX>} */
-export async function readMtx(file) {
+/** @param {File} file @param {number} width of an element in bytes, for the memory that the header asks for @returns {Promise<MTX>} */
+export async function readMtx(file, width) {
   const s = new Scanner(file, new TextDecoder('latin1').decode(await file.slice(0, file.size))), kind = kindOf(s);
   const rows = s.count('rows', 0, MAX), cols = s.count('columns', 0, MAX);
   if (kind.mirrored !== 0 && rows !== cols) throw s.fail('ErrFormat', 'a symmetric matrix that is not square');
-  const matrix = (kind.array ? readArray : readCoordinates)(s, kind, rows, cols, file.size);
+  const matrix = (kind.array ? readArray : readCoordinates)(s, kind, rows, cols, file.size, width);
   s.end();
   return matrix;
 }

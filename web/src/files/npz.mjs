@@ -10,7 +10,7 @@ import {headerOf, readNpy} from './npy.mjs';
 /** @typedef {import('./bytes.mjs').Saved} Saved */
 /** @typedef {{name: string, path: Uint8Array, method: number, sum: number, packed: number, size: number, at: number}} Member at: of its own header */
 
-const LOCAL = 0x04034b50, CENTRAL = 0x02014b50, END = 0x06054b50;
+const LOCAL = 0x04034b50, CENTRAL = 0x02014b50, END = 0x06054b50, END64 = 0x06064b50, LOCATOR64 = 0x07064b50;
 const STORE = 0, DEFLATE = 8, UTF8 = 1 << 11;
 /** Flags of bytes that are encrypted or a patch. */
 const CHANGED = 1 << 0 | 1 << 5 | 1 << 6 | 1 << 13;
@@ -36,6 +36,25 @@ function sumOf(...parts) {
 /** @param {Uint8Array} bytes */
 const viewOf = ({buffer, byteOffset, byteLength}) => new DataView(buffer, byteOffset, byteLength);
 
+/** The numbers of 64 bits that an archive of 4 GiB or more has in place of those that are ELSEWHERE. @param {File} file @param {DataView} view @param {number} at @param {number} where in the file */
+function long(file, view, at, where) {
+  const n = Number(view.getBigUint64(at, true));
+  if (!Number.isSafeInteger(n)) throw file.fail('ErrFormat', `impossible number ${n}`, where);
+  return n;
+}
+
+/** The directory of an archive of 4 GiB or more, which is described before the end. @param {File} file @param {number} end where that is */
+async function longDirectory(file, end) {
+  const bad = () => file.fail('ErrFormat', 'an archive of 4 GiB without a directory for it', end);
+  if (end < 76) throw bad();
+  const locator = viewOf(await file.slice(end - 20, end)), from = locator.getUint32(0, true) === LOCATOR64 ? long(file, locator, 8, end - 12) : Infinity;
+  if (from > end - 76) throw bad();
+  const view = viewOf(await file.slice(from, from + 56)), [count, size, at] = [32, 40, 48].map((i) => long(file, view, i, from + i));
+  if (view.getUint32(0, true) !== END64 || locator.getUint32(16, true) !== 1 || view.getUint32(16, true) !== 0 || long(file, view, 24, from + 24) !== count) throw bad();
+  if (at + size > from) throw file.fail('ErrFormat', 'a directory that lies elsewhere', from);
+  return {at, bytes: await file.slice(at, at + size), count};
+}
+
 /** The directory: where it is, its bytes and how many members it has. @param {File} file */
 async function directoryOf(file) {
   const from = Math.max(0, file.size - 22 - 0xffff), tail = await file.slice(from, file.size), view = viewOf(tail);
@@ -43,11 +62,26 @@ async function directoryOf(file) {
     if (view.getUint32(i, true) !== END || i + 22 + view.getUint16(i + 20, true) !== tail.length) continue;
     const count = view.getUint16(i + 10, true), size = view.getUint32(i + 12, true), at = view.getUint32(i + 16, true);
     if (view.getUint32(i + 4, true) !== 0 || view.getUint16(i + 8, true) !== count) throw file.fail('ErrFormat', 'an archive of several files', from + i);
-    if (at === ELSEWHERE || count === 0xffff) throw file.fail('ErrTooLarge', 'an archive of 4 GiB or 65,535 arrays', from + i);
+    if (at === ELSEWHERE || size === ELSEWHERE || count === 0xffff) return longDirectory(file, from + i);
     if (at + size > from + i) throw file.fail('ErrFormat', 'a directory that lies elsewhere', from + i);
     return {at, bytes: await file.slice(at, at + size), count};
   }
   throw file.fail('ErrTruncated', 'an archive without a directory at its end', file.size);
+}
+
+/** What a member's further fields say in place of numbers that are ELSEWHERE. @param {File} file @param {DataView} view @param {number} at of the fields @param {number} end @param {readonly number[]} numbers @param {number} where the fields begin in the file @returns {number[]} */
+function lengthened(file, view, at, end, numbers, where) {
+  if (!numbers.includes(ELSEWHERE)) return [...numbers];
+  const first = at;
+  while (at + 4 <= end && view.getUint16(at, true) !== 1) at += 4 + view.getUint16(at + 2, true);
+  let next = at + 4;
+  const last = at + 4 <= end ? Math.min(end, next + view.getUint16(at + 2, true)) : 0;
+  return numbers.map((n) => {
+    if (n !== ELSEWHERE) return n;
+    if (next + 8 > last) throw file.fail('ErrFormat', 'a size of 64 bits that is missing', where + at - first);
+    next += 8;
+    return long(file, view, next - 8, where + next - 8 - first);
+  });
 }
 
 /** @param {File} file @returns {Promise<Member[]>} */
@@ -60,9 +94,9 @@ async function membersOf(file) {
     const next = at + 46 + length + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
     if (next > bytes.length) throw file.fail('ErrFormat', 'a directory that ends early', start + at);
     const path = bytes.slice(at + 46, at + 46 + length), text = textOf(file, path, start + at + 46), name = text.replace(/\.npy$/, '');
-    const [sum, packed, size, own] = [16, 20, 24, 42].map((i) => view.getUint32(at + i, true));
+    const [sum, low, plain, begins] = [16, 20, 24, 42].map((i) => view.getUint32(at + i, true)), fields = at + 46 + length;
+    const [size, packed, own] = lengthened(file, view, fields, fields + view.getUint16(at + 30, true), [plain, low, begins], start + fields);
     if (flags & CHANGED) throw file.fail('ErrFormat', `${quoted(name)} is encrypted, or a patch`, start + at);
-    if ([packed, size, own].includes(ELSEWHERE)) throw file.fail('ErrTooLarge', `${quoted(name)} has 4 GiB`, start + at);
     if (method !== STORE && method !== DEFLATE) throw file.fail('ErrFormat', `compression method ${method} of ${quoted(name)}`, start + at);
     if (method === STORE ? size !== packed : size > packed * MOST + MOST) throw file.fail('ErrFormat', `impossible size of ${quoted(name)}`, start + at);
     if (!text.endsWith('/') || size > 0) list.push({name, path, method, sum, packed, size, at: own});
@@ -112,18 +146,24 @@ async function unpacked(file, {name, method, packed, size, sum}, from) {
   return {size, slice: async (a, b) => bytes.slice(a, b), take: file.take, fail};
 }
 
-/** Reads an archive. Members are unpacked when their data are wanted. @param {File} file @param {(name: string) => boolean} wanted @returns {Promise<Entry[]>} */
-export async function readNpz(file, wanted) {
-  const members = await membersOf(file), list = [];
+/** The members of an archive, which do not overlap. @param {File} file */
+export async function openNpz(file) {
+  const members = await membersOf(file);
   let end = 0;
   for (const member of [...members].sort((a, b) => a.at - b.at)) { // of which a small archive could claim to hold any amount
     if (member.at < end) throw file.fail('ErrFormat', `${quoted(member.name)} overlaps another member`, member.at);
     end = await beginning(file, member) + member.packed;
   }
-  for (const member of members.filter(({name}) => wanted(name))) {
-    const entry = await readNpy(await unpacked(file, member, await beginning(file, member)), member.name, true);
-    list.push(entry);
-  }
+  return members;
+}
+
+/** A member as a file. @param {File} file @param {Member} member */
+export const memberFile = async (file, member) => unpacked(file, member, await beginning(file, member));
+
+/** Reads members that are arrays. @param {File} file @param {readonly Member[]} members @param {(name: string) => boolean} wanted @returns {Promise<Entry[]>} */
+export async function readNpz(file, members, wanted) {
+  const list = [];
+  for (const member of members.filter(({name}) => wanted(name))) list.push(await readNpy(await memberFile(file, member), member.name, true));
   return list;
 }
 

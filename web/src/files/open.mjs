@@ -2,7 +2,7 @@
 
 // Opens what a file is read from: an address, or one of the sources of flow.mjs.
 
-import {SubletError, allocate, failure, show, tagOf} from '../errors.mjs';
+import {SubletError, allocate, failure, isOurs, reasonOf, show, tagOf} from '../errors.mjs';
 import {sourceOf, streamFailure} from '../flow.mjs';
 import {abortable} from '../source.mjs';
 import {openRanges} from './ranges.mjs';
@@ -59,6 +59,9 @@ async function sliced(source, wait, fail, from, to) {
   return into;
 }
 
+/** An address from which nothing comes: engines say why in an error's cause, if at all. @param {string} address @param {any} error */
+const refused = (address, error) => failure('ErrStream', WHERE, `${address}: ${[error, error?.cause].filter((e) => e).map(reasonOf).join(': ')}`, error);
+
 /**
  * Opens a file.
  * @param {Session} session @param {any} source @param {Record<string, any>} o options
@@ -66,9 +69,9 @@ async function sliced(source, wait, fail, from, to) {
  */
 export async function openFile(session, source, {format, memoryLimit, names, signal}) {
   const {fail, take} = account(memoryLimit);
-  /** @type {Wait} */
-  const wait = (run) => abortable(WHERE, signal, session.during(run).catch((error) => { throw streamFailure(WHERE, error); }), () => {});
   const isAddress = typeof source === 'string' || tagOf(source) === 'URL', address = isAddress ? String(source).replace(/[?#].*/, '') : '';
+  /** @type {Wait} */
+  const wait = (run) => abortable(WHERE, signal, session.during(run).catch((error) => { throw address && !isOurs(error) ? refused(address, error) : streamFailure(WHERE, error); }), () => {});
   const parts = isAddress && names !== undefined && (format ?? address.toLowerCase()).endsWith('safetensors');
   const given = await wait(async () => parts ? openRanges(source, signal, fail) : isAddress ? fetch(source, {signal}) : source);
   if (parts && tagOf(given) !== 'Response') {
