@@ -111,7 +111,7 @@ const make = {
   made(gpu, where, what, count, numbers, x, shape) {
     const several = count < 0, [given, options] = several ? [x, undefined] : withOptions(x, count), first = Math.abs(count);
     most(where, given, first + numbers);
-    const operands = several ? given[0] : given.slice(0, first), list = listed(where, operands);
+    const operands = several ? given[0] : Array.from({length: first}, (_, i) => given[i]), list = listed(where, operands);
     if (!list) throw failure('ErrInvalid', where, `${show(operands)} is no array of matrices`);
     const {dtype} = read(where, options, ['dtype']);
     const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);

@@ -292,6 +292,7 @@ export function shaped(where, what, type, args, numbers, shape) {
   const given = numbers.slice(0, numbers.findLastIndex((n) => n !== undefined) + 1);
   for (const n of given) numberOf(where, n);
   const [rows, cols] = shape(...args, ...numbers);
+  if (given.every(Number.isFinite) && [rows, cols].some((n) => n === undefined || Number.isNaN(n))) throw failure('ErrInvalid', where, 'a number is missing');
   checkDims(where, rows, cols);
   const node = new Node(Op.Shape, dtypeOf(where, SHAPING_TYPES[what], args.some((a) => a.type === COMPLEX64) ? COMPLEX64 : type), rows, cols);
   node.args = args;
