@@ -180,6 +180,9 @@ func TestWebParams(t *testing.T) { runOnWebGPU(t, "params") }
 // TestWebObjects runs those of what closes objects: scopes, reports of leaks, many rounds.
 func TestWebObjects(t *testing.T) { runOnWebGPU(t, "objects") }
 
+// TestWebRecordings runs those of assignments that are planned once and computed often, on WebGPU and on the CPU's program.
+func TestWebRecordings(t *testing.T) { runOnWebGPU(t, "recordings") }
+
 // TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
 func TestWebFiles(t *testing.T) { runOnWebGPU(t, "files") }
 

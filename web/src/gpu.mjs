@@ -20,6 +20,7 @@ import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
+import {record} from './recording.mjs';
 import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
 import {scoped} from './scope.mjs';
 import {compress, makeSparse} from './sparse.mjs';
@@ -210,7 +211,7 @@ export class Gpu extends functions(make) {
     const fill = Object.is(value, 0) ? null : nodes.filled(where, memory.type, rows, cols, value);
     return this.#matrix(memory, (leaf) => {
       this.#session.newMatrix(leaf, memory);
-      if (fill) this.#session.assign(leaf, fill);
+      if (fill) this.#session.assign(leaf, fill, true);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
       if (data) remember(memory, data.bytes, memory.byColumns);
       else rememberFill(memory, value);
@@ -349,6 +350,11 @@ export class Gpu extends functions(make) {
   /** @param {unknown} entries @param {unknown} options */
   async save(entries, options) {
     return saveFile(this.#session, entries, options);
+  }
+
+  /** @param {unknown} fn @param {unknown} [options] */
+  async record(fn, options) {
+    return record(this.#session, fn, options);
   }
 
   /** @param {unknown} wgsl */

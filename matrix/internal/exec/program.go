@@ -149,7 +149,10 @@ func (s *recorded) record(p *Program, r *Run, to Dense) error {
 	if err != nil {
 		return err
 	}
-	windowed := slices.ContainsFunc(made.Memories, func(m plan.Memory) bool { return m.Windowed })
+	windowed := false
+	for _, m := range made.Memories {
+		windowed = windowed || m.Windowed
+	}
 	if windowed || len(r.temps) > temps || len(made.Steps) > 1 && r.overlapped() {
 		s.plain = true
 		return nil
@@ -230,10 +233,13 @@ func (s *recorded) temporaries() (list []int) {
 	if s.plan == nil {
 		return nil
 	}
-	for m := s.operands; m < len(s.plan.Memories); m++ {
+	memories := s.plan.Memories
+	for m := s.operands; m < len(memories); m++ {
 		list = append(list, m)
+		for k := len(list) - 1; k > 0 && memories[list[k]].Size > memories[list[k-1]].Size; k-- { // there are few, and the code of a sort is long
+			list[k-1], list[k] = list[k], list[k-1]
+		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return s.plan.Memories[b].Size - s.plan.Memories[a].Size })
 	return list
 }
 

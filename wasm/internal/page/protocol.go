@@ -66,6 +66,9 @@ const (
 
 	// What of package nn writes to several matrices, makes several, or remembers something of them; see stateful.go of package bridge.
 	CmdLayer Command = 39 // kind [3]handle [3]target [3]value [6]number expr
+
+	CmdRecord Command = 40 // ticket handle [CmdAssign]: plans assignments
+	CmdReplay Command = 41 // handle: computes them
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
