@@ -59,6 +59,7 @@ export * from "./types/nn.js";
 export * from "./types/operations.js";
 export * from "./types/params.js";
 export * from "./types/pictures.js";
+export * from "./types/recording.js";
 export * from "./types/scope.js";
 export * from "./types/sparse.js";
 export * from "./types/tensor.js";
