@@ -28,6 +28,7 @@ type Program struct {
 	kernels    map[string]*gpu.Kernel // by their keys
 	pool       []*buffer.Buffer       // temporaries, which all assignments use
 	shared     bool                   // all plans have theirs of the pool
+	settled    *settled               // what runs queue as long as nothing moves
 	closed     bool
 }
 
@@ -64,8 +65,11 @@ func (p *Program) Run(ctx context.Context) error {
 		if p.closed {
 			return fault.Fail("matrix: Run", fault.ErrClosed, "the program")
 		}
-		if err := p.refresh(r); err != nil {
-			return err
+		if !p.still() {
+			p.settled = nil
+			if err := p.refresh(r); err != nil {
+				return err
+			}
 		}
 		return p.x.dev.Together(func() error { return p.queue(r) })
 	})
@@ -244,6 +248,13 @@ func (s *recorded) temporaries() (list []int) {
 }
 
 func (p *Program) queue(r *Run) error {
+	if p.settled != nil {
+		if done, err := p.again(r); done {
+			return err
+		}
+	}
+	f := p.settling()
+	p.settled, r.elsewhere = nil, false
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.plain {
@@ -259,13 +270,15 @@ func (p *Program) queue(r *Run) error {
 		r.known = s.plan.Memories
 		r.buffers = append(r.buffers[:0], s.buffers...)
 		r.numbers = append(r.numbers[:0], s.numbers...)
-		for _, step := range s.plan.Steps {
+		for k, step := range s.plan.Steps {
 			if err := r.launch(step, p.kernels[step.Key]); err != nil {
 				s.refused()
 				return err
 			}
+			f.note(r, s, k, p.kernels[step.Key])
 		}
 	}
+	p.settle(f, r.elsewhere)
 	return nil
 }
 
@@ -284,7 +297,7 @@ func (p *Program) Close() error {
 		return err
 	}
 	defer p.x.turn.Give()
-	p.steps, p.closed = nil, true
+	p.steps, p.settled, p.closed = nil, nil, true
 	return p.drop()
 }
 
