@@ -53,6 +53,7 @@ export * from "./types/elements.js";
 export * from "./types/errors.js";
 export * from "./types/files.js";
 export * from "./types/gpu.js";
+export * from "./types/graph.js";
 export * from "./types/matrix.js";
 export * from "./types/memory.js";
 export * from "./types/nn.js";

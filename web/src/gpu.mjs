@@ -3,7 +3,7 @@
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
-import {CRUNCHER_PROGRAM} from './download.mjs';
+import {CRUNCHER_PROGRAM, part} from './download.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
@@ -53,7 +53,7 @@ function lossOf(device) {
 const started = new WeakMap();
 
 /** What the device is behind. @type {(gpu: unknown) => Session} */
-let sessionOf;
+export let sessionOf;
 
 /** Operands of a device as nodes. @param {unknown} gpu @param {string} where @param {unknown[]} values */
 function operandsOf(gpu, where, values) {
@@ -360,6 +360,12 @@ export class Gpu extends functions(make) {
   /** @param {unknown} wgsl */
   fn(wgsl) {
     return new Fn(this.#session, wgsl);
+  }
+
+  async graph() {
+    this.#session.check();
+    const {Graph} = await part(() => import('./graph.mjs'));
+    return new Graph(this);
   }
 
   // Kernels of the user's on several devices.

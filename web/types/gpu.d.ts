@@ -4,6 +4,7 @@ import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { AnyTypedArray, ClassDTypes, ClassesOf, DType, NestedNumbers, Numbers, RawMemory, Row, TypedArray, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
+import type { Graph } from "./graph.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { GpuOperations } from "./operations.js";
@@ -488,6 +489,21 @@ export class Gpu {
    * gpu.stats().bytesDown - before; // 16
    */
   stats(): Stats;
+  /**
+   * Makes an empty {@link Graph}: tasks that run when their inputs are there, with channels of bounded length between them. What does that is
+   * loaded with the first graph.
+   *
+   * @example
+   * using graph = await gpu.graph();
+   * graph.task("layer", ({ x, w }) => x.matmul(w).relu(), { inputs: ["x"], sticky: ["w"], outputs: ["y"] });
+   * graph.task("total", async ({ y }) => y.sum().value(), { inputs: ["y"], outputs: ["n"] });
+   * graph.connect("layer.y", "total.y").set("layer.w", gpu.eye(2));
+   * const x = graph.input("layer.x"), n = graph.output<number>("total.n");
+   * graph.run();
+   * await x.push(gpu.matrix([[3, 4], [-1, -2]]));
+   * await n.pull(); // 7
+   */
+  graph(): Promise<Graph>;
   /**
    * Calls a function once to find out what it assigns, computes nothing, and makes a {@link Recording} of it that computes it as often as
    * you like, at next to no cost for this thread. What is recorded is `assign`, and `eval`, whose matrix has its values after the first run.
