@@ -74,7 +74,7 @@ const (
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
 // the table of wasm/cruncher/calls.go, and value a long, which stands for a text by the object's number.
 const (
-	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence [device]: reports kernels and devices
+	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence memory [device]: memory is a long; reports kernels and devices
 	CmdCloseOpened                      // ticket handle
 	CmdCompute                          // ticket handle order
 	CmdFetch                            // ticket handle [array]
