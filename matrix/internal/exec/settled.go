@@ -3,8 +3,6 @@
 package exec
 
 import (
-	"slices"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -55,12 +53,15 @@ func (f *settled) note(r *Run, s *recorded, i int, k *gpu.Kernel) {
 		return
 	}
 	to := written{s.buffers[step.To.Mem], step.To.Region(step.To.Type.Size())}
-	at := slices.Index(f.written, to)
-	if at < 0 {
-		at = len(f.written)
+	at := 0
+	for at < len(f.written) && f.written[at] != to {
+		at++
+	}
+	if at == len(f.written) {
 		f.written = append(f.written, to)
 	}
-	f.launches = append(f.launches, launched{k, step.Groups, slices.Clone(r.params), slices.Clone(r.args), at})
+	// Generic functions for these types would be code that pages load.
+	f.launches = append(f.launches, launched{k, step.Groups, append([]byte(nil), r.params...), append([]gpu.Arg(nil), r.args...), at})
 }
 
 // uses adds a use of a memory.
