@@ -64,7 +64,8 @@ export interface GraphStats {
  * A block that goes to several tasks is shared. A task that throws sends its error on in place of its outputs, and tasks that get one do
  * not run, so that it comes out where the result would. Ports are named by texts, "task.port".
  *
- * `await gpu.graph()` loads what does all this.
+ * `await gpu.graph()` loads what does all this. It is the model of the Go package matrix/graph without that package's choice of devices, signals, gates
+ * and writing in place.
  */
 export interface Graph {
   /**
