@@ -180,6 +180,12 @@ func TestWebParams(t *testing.T) { runOnWebGPU(t, "params") }
 // TestWebObjects runs those of what closes objects: scopes, reports of leaks, many rounds.
 func TestWebObjects(t *testing.T) { runOnWebGPU(t, "objects") }
 
+// TestWebRecordings runs those of assignments that are planned once and computed often, on WebGPU and on the CPU's program.
+func TestWebRecordings(t *testing.T) { runOnWebGPU(t, "recordings") }
+
+// TestWebGraphs runs those of task graphs, on WebGPU and on the CPU's program.
+func TestWebGraphs(t *testing.T) { runOnWebGPU(t, "graphs") }
+
 // TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
 func TestWebFiles(t *testing.T) { runOnWebGPU(t, "files") }
 

@@ -56,6 +56,21 @@ export const tests = {
     check(b.data.every((x) => x === 1), 'after evict');
   }),
 
+  memory: onBoth(async (gpu) => {
+    // Two arrays of which one fits: each call has the other one leave, and what it needs come again.
+    for (const [memory, up] of [[0, 2], [6000, 4]]) {
+      const cr = await gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }', {devices: 'own', memory}), make = () => cr.array('a', 1024, {dtype: 'uint32', tracked: true}), [a, b] = [make(), make()];
+      for (const x of [a, b, a, b]) await cr.compute(1, 'f', {global: 1024}, x);
+      check(cr.traffic().bytesUp === up * 4096, `${cr.traffic().bytesUp} bytes up with a limit of ${memory}`);
+      check([a, b].every(({data}) => data.every((x) => x === 2)), 'the results');
+      cr.close();
+    }
+    const cr = await gpu.cruncher('fn f(i: u32) { a[i] = 1u; }', {memory: 1000}), a = cr.array('a', 1024, {dtype: 'uint32'});
+    await fails('ErrNoMemory', 'more than there may be', () => cr.compute(1, 'f', {global: 1024}, a));
+    cr.close();
+    for (const memory of [-1, 0.5, NaN, '1', 2 ** 60, null]) await fails('ErrInvalid', `memory ${memory}`, () => gpu.cruncher('fn f(i: u32) { a[i] = 1u; }', {memory}));
+  }),
+
   tracked: onBoth(async (gpu) => {
     const cr = await gpu.cruncher('fn twice(i: u32) { o[i] = a[i] * 2u; }'), o = cr.array('o', 100, {dtype: 'uint32', writeOnly: true});
     const [a, b] = [true, false].map((tracked) => cr.array('a', new Uint32Array(100), {readOnly: true, tracked}));

@@ -21,7 +21,7 @@ export const TEMPLATES = {
   append: 'ddd', array: 'tvo', scalar: 'tdt', compute: 'dtra', batch: 'c', fetch: 'aa', evict: 'aa', stats: 'd', astype: 't', add: 'x', where: 'nnn', clamp: 'xx', clip: 'xx', maximum: 'nn',
   tensor: 'vso', permute: 'ddd', broadcastTo: 's', expandDims: 'd', squeeze: 'd', conv2d: 'nnnw', conv2dDataGrad: 'nnw', conv2dKernelGrad: 'nnw', conv2dBiasGrad: 'nw',
   maxPool: 'nw', maxPoolGrad: 'nnw', maxUnpool: 'nnw', averagePool: 'nw', averagePoolGrad: 'nw', crossEntropy: 'nn', crossEntropyGrad: 'nn', mse: 'nn', mseGrad: 'nn', dropout: 'nnd',
-  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', toCanvas: 'ko', fromImage: 'ko', load: 'fo', save: 'eo', scope: 'c', attach: 'h', detach: 'o',
+  embedding: 'nn', embeddingGrad: 'nnd', quantise: 'no', step: 'mn', infer: 'nnnnn', train: 'nnno', backward: 'nnnn', toCanvas: 'ko', fromImage: 'ko', load: 'fo', save: 'eo', scope: 'c', record: 'co', attach: 'h', detach: 'o',
 };
 
 export const throwing = () => { throw new Mine('thrown'); };

@@ -38,14 +38,15 @@ func (c *crunch) Close() error {
 	return errors.Join(errs...)
 }
 
-// open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence and devices. It reports the
-// kernels and the devices.
+// open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence, a limit of memory and devices. It
+// reports the kernels and the devices.
 func (s *server) open(r *page.Reader) page.Work {
 	h, wgsl, balancer := r.Word(), r.Text(), balance.New()
 	if r.Bool() {
 		balancer = balance.NewLegacy()
 	}
 	coherence := cruncher.Coherence(r.Index(int(cruncher.Strict) + 1))
+	memory := uint64(r.Int())
 	var wanted []any
 	for r.Left() {
 		d := any(r.Word())
@@ -65,7 +66,7 @@ func (s *server) open(r *page.Reader) page.Work {
 					infos = append(infos, page.Information(d.Info()))
 				}
 			}
-			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence)))
+			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence), cruncher.WithMemory(memory)))
 		})
 		if err != nil {
 			return nil, errors.Join(err, c.Close())

@@ -162,15 +162,16 @@ export class Cruncher {
 
   /** @param {() => Promise<Crunch>} program which is held @param {GPUDevice | null} own @param {unknown} wgsl @param {unknown} options */
   static async open(program, own, wgsl, options) {
-    const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'signal']);
+    const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'memory', 'signal']);
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
     const words = [word(where, 'balancer', BALANCERS, o.balancer), word(where, 'coherence', COHERENCES, o.coherence)];
-    const devices = devicesOf(where, o.devices, own);
+    const {memory = 0} = o, devices = devicesOf(where, o.devices, own);
+    if (!Number.isSafeInteger(memory) || memory < 0) throw failure('ErrInvalid', where, `memory ${show(memory)}; it is a number of bytes, 0 for no limit`);
     const signal = checkSignal(where, o.signal), crunch = await abortable(where, signal, program(), (late) => late.drop());
     try {
       checkSignal(where, signal);
       const list = devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
-      const {handle, value: [kernels, infos]} = await crunch.make(Command.Open, [crunch.put(wgsl), ...words, ...list], {where, signal});
+      const {handle, value: [kernels, infos]} = await crunch.make(Command.Open, [crunch.put(wgsl), ...words, ...long(memory), ...list], {where, signal});
       return new Cruncher(crunch, handle, kernels, infos);
     } finally {
       crunch.drop();

@@ -4,7 +4,7 @@ import {most, sized, withOptions} from './arguments.mjs';
 import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
-import {CRUNCHER_PROGRAM} from './download.mjs';
+import {CRUNCHER_PROGRAM, part} from './download.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
@@ -22,6 +22,7 @@ import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
+import {record} from './recording.mjs';
 import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
 import {scoped} from './scope.mjs';
 import {compress, makeCoordinates, makeSparse} from './sparse.mjs';
@@ -54,7 +55,7 @@ function lossOf(device) {
 const started = new WeakMap();
 
 /** What the device is behind. @type {(gpu: unknown) => Session} */
-let sessionOf;
+export let sessionOf;
 
 /** Operands of a device as nodes. @param {unknown} gpu @param {string} where @param {unknown[]} values */
 function operandsOf(gpu, where, values) {
@@ -221,7 +222,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
     const fill = Object.is(value, 0) ? null : nodes.filled(where, memory.type, rows, cols, value);
     return this.#matrix(memory, (leaf) => {
       this.#session.newMatrix(leaf, memory);
-      if (fill) this.#session.assign(leaf, fill);
+      if (fill) this.#session.assign(leaf, fill, true);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
       if (data) remember(memory, data.bytes, memory.byColumns);
       else rememberFill(memory, value);
@@ -371,9 +372,20 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
     return saveFile(this.#session, entries, options);
   }
 
+  /** @param {unknown} fn @param {unknown} [options] */
+  async record(fn, options) {
+    return record(this.#session, fn, options);
+  }
+
   /** @param {unknown} wgsl */
   fn(wgsl) {
     return new Fn(this.#session, wgsl);
+  }
+
+  async graph() {
+    this.#session.check();
+    const {Graph} = await part(() => import('./graph.mjs'));
+    return new Graph(this);
   }
 
   // Kernels of the user's on several devices.

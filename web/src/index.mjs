@@ -12,6 +12,7 @@ import {Leaks} from './leaks.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
+import {Recording} from './recording.mjs';
 import {Session} from './session.mjs';
 import {abortable, checkSignal, read} from './source.mjs';
 import {Sparse} from './sparse.mjs';
@@ -19,8 +20,8 @@ import {Tensor} from './tensor-expr.mjs';
 import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
 
 export {
-  BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, MatrixMemory, NN, Optimiser, Param, Params, Quantised, Sparse,
-  SubletError, Tensor, View,
+  BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, MatrixMemory, NN, Optimiser, Param, Params, Quantised, Recording,
+  Sparse, SubletError, Tensor, View,
 };
 
 const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm', 'signal']);

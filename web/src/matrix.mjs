@@ -66,6 +66,7 @@ export class Matrix extends View {
     const memory = /** @type {Memory} */ (node.memory);
     if (memory.mode !== 'owned') throw failure('ErrUnsupported', 'set', 'the memory is not owned: write to it yourself and call touch()');
     memory.use('set');
+    session.direct('set');
     if (dtypeOf('set', dtype, memory.type) !== memory.type) throw failure('ErrInvalid', 'set', `dtype ${dtype} of a matrix of ${memory.type.name}; a matrix of another type is made with astype`);
     const list = given('set', values);
     if (list.shape) checkRows('set', list.shape, memory.rows, memory.cols, memory.type);

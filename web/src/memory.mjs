@@ -97,6 +97,8 @@ export class Memory extends Held {
   seen = null;
   /** The leaf that the matrix had before. @type {Node | null} */
   previous = null;
+  /** The leaf that the matrix has since. @type {Node | null} */
+  next = null;
   /** Whether Go has refused to make the matrix this one. */
   refused = false;
 
@@ -196,11 +198,13 @@ export class Memory extends Held {
 
   // The end of a change.
 
-  /** The matrix is to become this. @param {Node} before */
-  replaces(before) {
+  /** The matrix is to become this. @param {Node} before @param {Node} leaf of this */
+  replaces(before, leaf) {
+    const old = /** @type {Memory} */ (before.memory);
     this.previous = before;
     this.pending = true;
-    /** @type {Memory} */ (before.memory).superseded = true;
+    old.superseded = true;
+    old.next = leaf;
   }
 
   /** Go has done so. */
@@ -219,6 +223,7 @@ export class Memory extends Held {
     this.pending = false;
     this.refused = this.superseded = true;
     old.superseded = false;
+    old.next = null;
     this.session.abandon(this);
     if (this.closed) old.close();
   }

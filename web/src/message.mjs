@@ -59,6 +59,13 @@ export class Message {
     for (const word of words) this.put(word);
   }
 
+  /** Takes back what was written since a place, and returns it as long as nothing else is written. @param {number} start */
+  cut(start) {
+    const words = this.#words.subarray(start, this.at);
+    this.at = start;
+    return words;
+  }
+
   /**
    * Writes a command that ends with an expression.
    * @param {number} command @param {readonly number[]} words @param {() => void} expression writes it

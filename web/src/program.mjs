@@ -22,6 +22,8 @@ export class Program {
   #values = 0;
   /** Whether memory of the page's is read. */
   external = false;
+  /** The leaves, if somebody wants to know. @type {Set<Node> | null} */
+  leaves = null;
 
   /** @param {import('./message.mjs').Message} message @param {string} where for errors */
   constructor(message, where) {
@@ -75,6 +77,7 @@ export class Program {
     if (node.memory) {
       m.put(node.memory.use(this.#where));
       this.external ||= node.memory.hosted;
+      this.leaves?.add(node);
     } else if (args && numbers) { // Op.Shape, Op.Tensor, Op.Layer
       m.put(numbers[0]);
       m.put(args.length);

@@ -2,7 +2,7 @@
 
 import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
-import {shapeError} from './errors.mjs';
+import {failure, shapeError} from './errors.mjs';
 import {current, exposed, lies, wrote} from './known.mjs';
 import {suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
@@ -16,6 +16,9 @@ import {OBJECT} from './source.mjs';
 /** @typedef {import('./memory.mjs').Store} Store */
 /** @typedef {import('./source.mjs').Origin} Origin */
 
+/** The most words that a command can have after the first ones. */
+const MAX_COMMAND = 2 ** 24 - 8;
+
 /** What is asked of a Go program about matrices, in commands. */
 export class Session extends Connection {
   #funcs = new Numbers();
@@ -25,6 +28,8 @@ export class Session extends Connection {
   device = null;
   /** What computes, for texts. */
   place = '';
+  /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
+  recording = null;
 
   // Functions that the page forgets to close.
   #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => {
@@ -41,6 +46,17 @@ export class Session extends Connection {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
     return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+  }
+
+  /** Refuses what cannot be recorded. @param {string} where */
+  direct(where) {
+    if (this.recording) throw failure('ErrUnsupported', where, 'it cannot be recorded: the function of gpu.record calls assign() and eval()');
+  }
+
+  /** @override @param {number} command @param {readonly number[]} words @param {import('./connection.mjs').Asked} [asked] */
+  ask(command, words, asked) {
+    this.direct(asked?.where || 'gpu');
+    return super.ask(command, words, asked);
   }
 
   /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */
@@ -99,6 +115,11 @@ export class Session extends Connection {
 
   /** @param {Node} leaf @param {Memory} memory that gets the result @param {Node} node */
   eval(leaf, memory, node) {
+    if (this.recording) {
+      this.newMatrix(leaf, memory);
+      this.recording.made.push(memory);
+      return this.assign(leaf, node);
+    }
     this.#result(Command.Eval, 'eval', leaf, memory, [], node);
   }
 
@@ -121,12 +142,14 @@ export class Session extends Connection {
     this.#evaluated(program, other);
   }
 
-  /** @param {Node} target @param {Node} node */
-  assign(target, node) {
+  /** @param {Node} target @param {Node} node @param {boolean} [now] it is not recorded */
+  assign(target, node, now = false) {
     this.check();
     if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', `a result of ${target.rows}x${target.cols} is needed`, target, node);
-    const program = new Program(this.message, 'assign');
+    const program = new Program(this.message, 'assign'), recording = now ? null : this.recording, start = this.message.at;
+    program.leaves = recording?.leaves ?? null;
     this.#into(Command.Assign, program, target, [], node);
+    if (recording) return recording.add(target, this.message.cut(start));
     for (let to = /** @type {Node | null} */ (target); to; to = to.a) if (to.memory) wrote(to.memory.store);
     this.#evaluated(program);
   }
@@ -185,6 +208,7 @@ export class Session extends Connection {
 
   /** @param {Memory} memory */
   touch(memory) {
+    this.direct('touch');
     this.send(Command.Touch, [memory.use('touch')]);
     memory.store.writes++;
     current(memory.store);
@@ -198,6 +222,10 @@ export class Session extends Connection {
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
   release(held) {
     this.unwatch(held);
+    if (this.recording) {
+      this.recording.closings.push(() => this.release(held));
+      return;
+    }
     const {store, handle} = held;
     const last = --store.shares === 0;
     if (last) current(store);
@@ -221,6 +249,7 @@ export class Session extends Connection {
    */
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
+    this.direct('memory');
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
     const ticket = this.answers.take(), handle = this.handles.take();
     try {
@@ -231,7 +260,7 @@ export class Session extends Connection {
       throw error;
     }
     next.open(handle);
-    next.replaces(before);
+    next.replaces(before, leaf);
     this.answers.expect(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
     this.watch(leaf, next);
   }
@@ -292,6 +321,7 @@ export class Session extends Connection {
    */
   layer(where, kind, leaves, optimiser, targets, values, numbers) {
     this.check();
+    this.direct(where);
     const program = new Program(this.message, where), filled = (/** @type {number[]} */ list, /** @type {number} */ n) => [...list, ...Array(n - list.length).fill(0)];
     const to = targets.map((target) => target ? target.use(where) : 0), handles = leaves.map(() => this.handles.take());
     const words = [kind, ...filled(optimiser ? [optimiser] : handles, 3), ...filled(to, 3), 0, 0, 0, ...filled(numbers, 6)], first = this.message.at + 8;
@@ -310,6 +340,29 @@ export class Session extends Connection {
     this.#evaluated(program, {hosted: targets.some((target) => target?.hosted)});
   }
 
+  // Recordings.
+
+  /** Plans assignments and returns the handle of the recording. @param {number[]} commands @param {AbortSignal} [signal] */
+  async record(commands, signal) {
+    if (commands.length > MAX_COMMAND) throw failure('ErrLimit', 'record', `${commands.length} words of ${MAX_COMMAND}; record parts`);
+    const handle = this.handles.take();
+    try {
+      await this.ask(Command.Record, [handle, ...commands], {where: 'record', signal});
+      return handle;
+    } catch (error) {
+      if (!this.over) this.send(Command.Close, [0, handle]); // Go may have made it before the caller gave up
+      this.handles.give(handle);
+      throw error;
+    }
+  }
+
+  /** @param {number} handle of a recording @param {boolean} hosted whether memory of the page's is read */
+  replay(handle, hosted) {
+    this.direct('run');
+    this.send(Command.Replay, [handle]);
+    if (hosted) this.post();
+  }
+
   // Sparse matrices.
 
   // form is the format, rows and columns.
@@ -322,12 +375,14 @@ export class Session extends Connection {
 
   /** @param {Held} held @param {number} i @param {number} j @param {number} bits */
   append(held, i, j, bits) {
+    this.direct('append');
     this.send(Command.Append, [held.use('append'), i, j, bits]);
   }
 
   /** @param {Held} held @param {Int32Array} indices @param {Int32Array} offsets */
   touchSparse(held, indices, offsets) {
     this.check();
+    this.direct('touch');
     const handle = held.use('touch');
     this.message.command(Command.SparseTouch, [handle, ...this.#structure(indices, offsets)]);
     this.post();
@@ -378,6 +433,10 @@ export class Session extends Connection {
   /** @param {import('./func.mjs').FuncRef} func */
   forget(func) {
     this.#funcFinalizer.unregister(func);
+    if (this.recording) {
+      this.recording.closings.push(() => this.forget(func));
+      return;
+    }
     this.#forget(func.handle);
   }
 

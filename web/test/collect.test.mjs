@@ -37,3 +37,29 @@ test('a thousand matrices that nobody closes are collected', async (t) => {
   assert.match(warnings[0], /^sublet: collected without close\(\): matrix 16x16 float32, 1024 bytes, made\n.*forget/s);
   assert.deepEqual([...await gpu.full(1, 1, 2).read()], [2]);
 });
+
+test('a recording keeps what it uses until it is collected itself', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1, debug: 'leaks'}), warnings = [];
+  t.after(() => gpu.close());
+  t.mock.method(console, 'warn', (text) => warnings.push(/: (\w+)/.exec(text.split('close()')[1])[1]));
+  const make = async () => {
+    const x = gpu.full(8, 8, 1), step = await gpu.record(() => {
+      const once = x.add(1).eval(), twice = once.add(x).eval();
+      once.close();
+      return twice;
+    });
+    x.memory.setValueFrom(new Float32Array(64).fill(2), 8, 8);
+    return step;
+  };
+  let step = await make();
+  for (let i = 0; i < 5; i++) {
+    collect();
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  assert.deepEqual(warnings, []);
+  assert.deepEqual([...await step.run().read()], Array(64).fill(5));
+  step = null;
+  await collects(() => (gpu.flush(), gpu.stats().liveBytes === 0));
+  assert.equal(gpu.leaks().length, 0);
+  assert.deepEqual(warnings.sort(), ['matrix', 'matrix', 'recording']);
+});

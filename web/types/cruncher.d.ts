@@ -22,6 +22,11 @@ export interface CruncherOptions {
    * ("strict").
    */
   readonly coherence?: "migrate" | "pin" | "strict";
+  /**
+   * The most bytes that the arrays have on each device; 0, the default, is what the device allows. Where a call needs more, arrays that it does
+   * not use and that are elsewhere, too, leave the device, those used longest ago first.
+   */
+  readonly memory?: number;
   /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. */
   readonly signal?: AbortSignal;
 }

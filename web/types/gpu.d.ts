@@ -4,12 +4,14 @@ import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { AnyTypedArray, ClassDTypes, ClassesOf, DType, NestedNumbers, Numbers, RawMemory, Row, TypedArray, Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
 import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
+import type { Graph } from "./graph.js";
 import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { NN } from "./nn.js";
 import type { NumPyFunctions } from "./numpy.js";
 import type { GpuOperations } from "./operations.js";
 import type { LuminanceOptions, Picture, PictureOptions } from "./pictures.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
+import type { Recording } from "./recording.js";
 import type { Leak, Scope } from "./scope.js";
 import type { Sparse, SparseDType, SparseEntries, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
@@ -539,6 +541,39 @@ export class Gpu {
    * gpu.stats().bytesDown - before; // 16
    */
   stats(): Stats;
+  /**
+   * Makes an empty {@link Graph}: tasks that run when their inputs are there, with channels of bounded length between them. What does that is
+   * loaded with the first graph.
+   *
+   * @example
+   * using graph = await gpu.graph();
+   * graph.task("layer", ({ x, w }) => x.matmul(w).relu(), { inputs: ["x"], sticky: ["w"], outputs: ["y"] });
+   * graph.task("total", async ({ y }) => y.sum().value(), { inputs: ["y"], outputs: ["n"] });
+   * graph.connect("layer.y", "total.y").set("layer.w", gpu.eye(2));
+   * const x = graph.input("layer.x"), n = graph.output<number>("total.n");
+   * graph.run();
+   * await x.push(gpu.matrix([[3, 4], [-1, -2]]));
+   * await n.pull(); // 7
+   */
+  graph(): Promise<Graph>;
+  /**
+   * Calls a function once to find out what it assigns, computes nothing, and makes a {@link Recording} of it that computes it as often as
+   * you like, at next to no cost for this thread. What is recorded is `assign`, and `eval`, whose matrix has its values after the first run.
+   * It suits what is done many times with other data: the steps of a training or a simulation, a frame.
+   *
+   * The function runs at once and must not be asynchronous. Matrices that it makes in other ways, such as by `gpu.ones`, are made once.
+   * Matrices that it closes belong to the recording. What is not recorded is `ErrUnsupported`: `read`, `set`, `touch`, another size, the steps
+   * of optimisers. What the function throws goes on. The promise waits for the compiler; the signal gives that up.
+   *
+   * @example
+   * const x = gpu.zeros(1, 2), w = gpu.matrix(2, 2, [1, 2, 3, 4]);
+   * const layer = await gpu.record(() => x.matmul(w).relu().eval());
+   * x.set([1, 1]);
+   * await layer.run().read(); // [4, 6]
+   * x.set([1, -1]);
+   * await layer.run().read(); // [0, 0]
+   */
+  record<T>(fn: () => T, options?: WaitOptions): Promise<Recording<T>>;
   /**
    * Calls a function and closes everything that it made with this device, except what it returns: a matrix, a tensor, or an array, a
    * Map or an object of these. What it throws goes on, with everything closed.

@@ -39,7 +39,7 @@ export interface Scope {
 
 /** Something that is open; see {@link Gpu.leaks}. */
 export interface Leak {
-  /** "matrix", "sparse matrix", "function f", "parameter w", "optimiser", "file", "cruncher", "array a". */
+  /** "matrix", "sparse matrix", "function f", "parameter w", "optimiser", "recording", "file", "cruncher", "array a". */
   readonly kind: string;
   /** Of a matrix: rows and columns. */
   readonly shape?: readonly number[];

@@ -28,6 +28,7 @@ type Program struct {
 	kernels    map[string]*gpu.Kernel // by their keys
 	pool       []*buffer.Buffer       // temporaries, which all assignments use
 	shared     bool                   // all plans have theirs of the pool
+	settled    *settled               // what runs queue as long as nothing moves
 	closed     bool
 }
 
@@ -64,8 +65,11 @@ func (p *Program) Run(ctx context.Context) error {
 		if p.closed {
 			return fault.Fail("matrix: Run", fault.ErrClosed, "the program")
 		}
-		if err := p.refresh(r); err != nil {
-			return err
+		if !p.still() {
+			p.settled = nil
+			if err := p.refresh(r); err != nil {
+				return err
+			}
 		}
 		return p.x.dev.Together(func() error { return p.queue(r) })
 	})
@@ -149,7 +153,10 @@ func (s *recorded) record(p *Program, r *Run, to Dense) error {
 	if err != nil {
 		return err
 	}
-	windowed := slices.ContainsFunc(made.Memories, func(m plan.Memory) bool { return m.Windowed })
+	windowed := false
+	for _, m := range made.Memories {
+		windowed = windowed || m.Windowed
+	}
 	if windowed || len(r.temps) > temps || len(made.Steps) > 1 && r.overlapped() {
 		s.plain = true
 		return nil
@@ -230,14 +237,24 @@ func (s *recorded) temporaries() (list []int) {
 	if s.plan == nil {
 		return nil
 	}
-	for m := s.operands; m < len(s.plan.Memories); m++ {
+	memories := s.plan.Memories
+	for m := s.operands; m < len(memories); m++ {
 		list = append(list, m)
+		for k := len(list) - 1; k > 0 && memories[list[k]].Size > memories[list[k-1]].Size; k-- { // there are few, and the code of a sort is long
+			list[k-1], list[k] = list[k], list[k-1]
+		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return s.plan.Memories[b].Size - s.plan.Memories[a].Size })
 	return list
 }
 
 func (p *Program) queue(r *Run) error {
+	if p.settled != nil {
+		if done, err := p.again(r); done {
+			return err
+		}
+	}
+	f := p.settling()
+	p.settled, r.elsewhere = nil, false
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.plain {
@@ -253,13 +270,15 @@ func (p *Program) queue(r *Run) error {
 		r.known = s.plan.Memories
 		r.buffers = append(r.buffers[:0], s.buffers...)
 		r.numbers = append(r.numbers[:0], s.numbers...)
-		for _, step := range s.plan.Steps {
+		for k, step := range s.plan.Steps {
 			if err := r.launch(step, p.kernels[step.Key]); err != nil {
 				s.refused()
 				return err
 			}
+			f.note(r, s, k, p.kernels[step.Key])
 		}
 	}
+	p.settle(f, r.elsewhere)
 	return nil
 }
 
@@ -278,7 +297,7 @@ func (p *Program) Close() error {
 		return err
 	}
 	defer p.x.turn.Give()
-	p.steps, p.closed = nil, true
+	p.steps, p.settled, p.closed = nil, nil, true
 	return p.drop()
 }
 

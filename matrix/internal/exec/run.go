@@ -25,9 +25,10 @@ type Run struct {
 	ctx   context.Context //nolint:containedctx // ends with the evaluation
 	temps []*buffer.Buffer
 	tree
-	known  []plan.Memory // of the plan in progress
-	params []byte        // of the launch in progress
-	args   []gpu.Arg
+	known     []plan.Memory // of the plan in progress
+	elsewhere bool          // some memory did not begin with its buffer
+	params    []byte        // of the launch in progress
+	args      []gpu.Arg
 }
 
 // Assign queues the computation of n into dst, whose size is n's.
@@ -207,6 +208,7 @@ func (r *Run) bind(w *plan.Binding) error {
 	if err != nil {
 		return err
 	}
+	r.elsewhere = r.elsewhere || base != 0
 	a := gpu.Arg{Buffer: mem}
 	if limit := r.x.info.Binding; mem.Size() > limit {
 		base = w.Lo * size / 256 * 256

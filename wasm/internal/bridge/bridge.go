@@ -60,7 +60,8 @@ type (
 
 // entry is what a handle stands for.
 type entry struct {
-	// value is a dense or a sparse matrix, an array, of which only JavaScript knows more than its memory, or a file on its way.
+	// value is a dense or a sparse matrix, an array, of which only JavaScript knows more than its memory, a file on its way, an optimiser or
+	// a recording.
 	value interface{ Close() error }
 	err   *page.Failure // why there is no value, or why the last assignment failed, in force until somebody was told
 
@@ -113,11 +114,16 @@ func (b *Bridge) matrix(handle uint32) *anyDense { return as[*anyDense](b.entry(
 // the last assignment failed, nobody may miss that.
 func (b *Bridge) current(handle uint32) *entry {
 	e := b.entry(handle)
+	e.check()
+	return e
+}
+
+// check stops if the last assignment failed and nobody was told.
+func (e *entry) check() {
 	if e.err != nil && !e.err.Told() {
 		page.Check(e.err)
 	}
 	e.err = nil
-	return e
 }
 
 // vacant stops unless a handle stands for nothing yet.
@@ -186,6 +192,9 @@ var commands = []page.Spec[*Bridge]{
 	page.CmdReopen: {Run: (*Bridge).reopen, Words: 2, Flags: page.Ticket},
 
 	page.CmdLayer: {Run: (*Bridge).layer, Words: 16, Flags: page.More},
+
+	page.CmdRecord: {Run: (*Bridge).record, Words: 2, Flags: page.More | page.Ticket},
+	page.CmdReplay: {Run: (*Bridge).replay, Words: 1},
 
 	page.CmdExplain: {Run: (*Bridge).explain, Words: 1, Flags: page.More | page.Ticket},
 }

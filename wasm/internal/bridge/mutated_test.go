@@ -121,7 +121,10 @@ func TestMutatedPrograms(t *testing.T) {
 		into := r.page.put(make([]byte, 64))
 		var err error
 		grows := false
-		switch m.IntN(6) {
+		switch m.IntN(7) {
+		case 6:
+			err = r.ask(page.CmdRecord, append([]uint32{50}, m.spoil(assignment(2, x))...)...)
+			r.post(command(page.CmdReplay, 50), command(page.CmdClose, 0, 50))
 		case 3:
 			r.post(command(page.CmdLayer, append(m.training(), x...)...))
 			for h := uint32(60); h < 63; h++ {

@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -50,7 +51,8 @@ type program struct {
 	depth        int         // of the value at hand
 	temps        []*anyDense // to be closed when the command is over
 	args         []anyArg
-	systems      []systems // that were evaluated on the way, in parts of an expression
+	systems      []systems  // that were evaluated on the way, in parts of an expression
+	rec          *recording // that the expression becomes part of, or nil
 }
 
 // run decodes an expression and returns its value.
@@ -152,7 +154,11 @@ func (p *program) index() int { return int(p.Word()) }
 func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	switch op {
 	case OpLeaf:
-		return as[interface{ Expr() anyExpr }](p.bridge.current(p.Word())).Expr() // dense or sparse
+		e := p.bridge.current(p.Word())
+		if p.rec != nil && !slices.Contains(p.rec.operands, e) {
+			p.rec.operands = append(p.rec.operands, e)
+		}
+		return as[interface{ Expr() anyExpr }](e).Expr() // dense or sparse
 	case OpScalar:
 		return matrix.Fill(1, 1, decoded(t, p.Word())).ConvertTo(t)
 	case OpFill:
@@ -223,6 +229,9 @@ func (p *program) rows(x anyExpr) *anyDense {
 }
 
 func (p *program) evaluate(x anyExpr) *anyDense {
+	if p.rec != nil {
+		return p.rec.evaluate(p.bridge, x)
+	}
 	m := p.bridge.evaluated(x)
 	p.temps = append(p.temps, m)
 	if x.Solves() {

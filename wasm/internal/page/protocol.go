@@ -66,12 +66,15 @@ const (
 
 	// What of package nn writes to several matrices, makes several, or remembers something of them; see stateful.go of package bridge.
 	CmdLayer Command = 39 // kind [3]handle [3]target [3]value [6]number expr
+
+	CmdRecord Command = 40 // ticket handle [CmdAssign]: plans assignments
+	CmdReplay Command = 41 // handle: computes them
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
 // the table of wasm/cruncher/calls.go, and value a long, which stands for a text by the object's number.
 const (
-	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence [device]: reports kernels and devices
+	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence memory [device]: memory is a long; reports kernels and devices
 	CmdCloseOpened                      // ticket handle
 	CmdCompute                          // ticket handle order
 	CmdFetch                            // ticket handle [array]
