@@ -10,6 +10,7 @@ import {allocate, failure, guard, isArray, listed, show, tagOf} from './errors.m
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {loadFile, saveFile} from './files.mjs';
 import {Fn} from './func.mjs';
+import {COUNTERS, Info, lossOf} from './info.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {remember, rememberFill} from './known.mjs';
 import {checkRows, flattened, given, isNested} from './lists.mjs';
@@ -32,24 +33,6 @@ import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
-
-/** Names of the counters, in the order in which Go writes them. */
-const COUNTERS = [
-  'bytesUp', 'bytesDown', 'submissions', 'dispatches', 'compilations', 'prepared', 'cacheHits', 'liveBytes',
-  'peakBytes', 'pooledBytes', 'buffers', 'kernels',
-];
-
-/** What Gpu.lost is, by device: who waits for a promise cannot be taken back, and a device may outlive many a Gpu. @type {WeakMap<GPUDevice, Promise<{reason: string, message: string}>>} */
-const losses = new WeakMap();
-
-/** @param {GPUDevice} device */
-function lossOf(device) {
-  const known = losses.get(device);
-  if (known) return known;
-  const loss = device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}));
-  losses.set(device, loss);
-  return loss;
-}
 
 /** The programs of crunchers that have started. @type {WeakMap<Promise<Crunch>, Crunch>} */
 const started = new WeakMap();
@@ -130,15 +113,6 @@ const make = {
     return new Expr(session, nodes.ternary(where, op, a, b, c));
   },
 };
-
-/** What a device is. */
-class Info {
-  toString() {
-    const {driver, name, vendor, kind, threads} = /** @type {any} */ (this);
-    const what = [name, vendor, kind].filter((text, i, all) => text && text !== driver && all.indexOf(text) === i).join(', ');
-    return printLine(driver === 'browser' ? 'webgpu' : `${driver}`, () => `(${what}${threads > 1 ? `, ${threads} threads` : ''})`);
-  }
-}
 
 /** A device and everything made with it. */
 export class Gpu extends numpyFunctions(functions(make), make.matrix) {
