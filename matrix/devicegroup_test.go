@@ -174,6 +174,28 @@ func TestGroupTypes(t *testing.T) {
 	})
 }
 
+// TestGroupLarger multiplies what none of the devices holds as a whole, neither operands nor result.
+func TestGroupLarger(t *testing.T) {
+	for _, driver := range devtest.Drivers() {
+		t.Run(driver, func(t *testing.T) {
+			devices := []*gpu.Device{devtest.Open(t, driver, gpu.WithMaxBuffer(4<<10)), devtest.Open(t, driver, gpu.WithMaxBuffer(4<<10))}
+			const m, k, n = 70, 50, 60
+			x, y, mem := integers(newRand(1), m*k), integers(newRand(2), k*n), make([]float32, m*n)
+			a, b := must[*dense](t)(matrix.Wrap(devices[0], m, k, x)), must[*dense](t)(matrix.Wrap(devices[0], k, n, y))
+			c := must[*dense](t)(matrix.Wrap(devices[1], m, n, mem))
+			check(t, groupOf(t, devices...).Assign(t.Context(), matrix.Into(c, matrix.Mul(a, b).AddScalar(1))))
+			want, bound := reference(x, y, m, k, n)
+			for i := range want {
+				want[i]++
+			}
+			within(t, "product", mem, want, bound)
+			for _, x := range []*dense{a, b, c} {
+				check(t, x.Close())
+			}
+		})
+	}
+}
+
 // TestGroupMoves counts what goes to a device that has none of the operands: rows of the left factor, and the right one once.
 func TestGroupMoves(t *testing.T) {
 	devices := []*gpu.Device{devtest.Open(t, "cpu"), devtest.Open(t, "cpu")}
