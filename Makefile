@@ -173,11 +173,13 @@ web/node_modules: web/package-lock.json
 	@touch $@
 
 # What BENCHMARKS.md has of the library's own benchmarks, some minutes; those of decompositions in two sizes.
-proof := -bench '^Benchmark(Mul|Chain|Elementwise|Fold|Transfer|Record|Program|Factors|GonumFactors)$$/./^(256|512|written|rewritten)$$' ./matrix
+proof := '^Benchmark(Mul|Chain|Elementwise|Fold|Transfer|Record|Program)$$' '^Benchmark(Gonum)?Factors$$/^(lu|cholesky|qr|eigen|svd)$$/^(256|512)$$'
 .PHONY: bench
 bench: setup-run ## Measure for BENCHMARKS.md; packages, pattern and count run other benchmarks.
 	@mkdir -p .cache
-	go test -run '^$$' -count $(or $(count),3) $(if $(packages)$(pattern),-bench '$(or $(pattern),.)' $(or $(packages),./...),$(proof)) | tee .cache/bench.txt
+	for pattern in $(if $(packages)$(pattern),'$(or $(pattern),.)',$(proof)); do \
+		go test -run '^$$' -count $(or $(count),$(if $(packages)$(pattern),1,3)) -bench "$$pattern" $(or $(packages),$(if $(pattern),./...,./matrix)) || exit; \
+	done | tee .cache/bench.txt
 	go run $(benchstat) .cache/bench.txt
 	$(if $(packages)$(pattern),,go run ./native/bench record native .cache/bench.txt && go run ./native/bench report)
 

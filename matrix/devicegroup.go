@@ -175,8 +175,8 @@ type groupPart struct {
 // run computes the parts and brings them together in the result, once all are there.
 func (j *groupJob) run() error {
 	const op = "Assign"
-	if j.columns = j.dst.Rows < 4*len(j.devices) && j.dst.Cols > j.dst.Rows; j.columns && j.n.Kind == expr.Softmax {
-		j.columns = false // its rows are computed whole
+	if k := j.n.Kind; k != expr.Softmax && k != expr.Sort && k != expr.Scan { // whose rows are computed whole
+		j.columns = j.dst.Rows < 4*len(j.devices) && j.dst.Cols > j.dst.Rows
 	}
 	for _, d := range j.devices {
 		j.life = append(j.life, d.Generation())
@@ -353,7 +353,7 @@ func onDevice(n *node, dev *gpu.Device, done map[*node]*node) *node {
 	return done[n]
 }
 
-// land brings the parts to the result. What may fail comes before anything is written.
+// land brings the parts to the result, and cannot be cancelled half way. What may fail comes before anything is written.
 func (j *groupJob) land(op string) error {
 	if j.dst.Buf.HasHost() {
 		return j.landOnHost(op)
@@ -378,10 +378,10 @@ func (j *groupJob) land(op string) error {
 	if all.Err != nil {
 		return all.Err
 	}
-	return exec.Of(j.home).Assign(j.ctx, j.dst, all)
+	return exec.Of(j.home).Assign(context.WithoutCancel(j.ctx), j.dst, all)
 }
 
-// landOnHost copies the parts to the caller's memory. It cannot be cancelled half way.
+// landOnHost copies the parts to the caller's memory.
 func (j *groupJob) landOnHost(op string) error {
 	ctx, size := context.WithoutCancel(j.ctx), j.dst.Type.Size()
 	for _, p := range j.parts {
