@@ -10,6 +10,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,7 +141,13 @@ func (s *set) parse(r io.Reader) error {
 			s.Columns = append(s.Columns, column)
 		}
 	}
-	for _, name := range order {
+	group := func(name string) int { // sub-benchmarks come in another order each time
+		of, _, _ := strings.Cut(name, ", ")
+		return slices.IndexFunc(order, func(n string) bool { return n == of || strings.HasPrefix(n, of+", ") })
+	}
+	sorted := slices.Clone(order)
+	slices.SortFunc(sorted, func(a, b string) int { return cmp.Or(group(a)-group(b), strings.Compare(a, b)) })
+	for _, name := range sorted {
 		one := row{name, map[string]float64{}}
 		for _, column := range s.Columns {
 			if all := times[[2]string{name, column}]; len(all) > 0 {

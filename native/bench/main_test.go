@@ -53,6 +53,8 @@ func TestParse(t *testing.T) {
 	err := s.parse(strings.NewReader(`goos: linux
 cpu: Some Processor
 note: as it was
+BenchmarkMul/2-2   	       1	  3000000 ns/op
+BenchmarkMul/1-2   	       1	  3000000 ns/op
 BenchmarkGonumFactors/lu/512-2   	       1	  3000000 ns/op
 BenchmarkFactors/lu/512-2        	       1	  1000000 ns/op	 3 GFLOP/s
 BenchmarkFactors/lu/512-2        	       1	  9000000 ns/op
@@ -63,13 +65,13 @@ BenchmarkRace/sum1048576/plain_JavaScript-2 	       1	  500000.5 ns/op
 	if err != nil || !strings.HasPrefix(s.Machine, "Some Processor, ") || !slices.Equal(s.Notes, []string{"as it was"}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if !slices.Equal(s.Columns, []string{"Sublet", "gonum", "plain JavaScript"}) || len(s.Rows) != 2 {
+	if !slices.Equal(s.Columns, []string{"Sublet", "gonum", "plain JavaScript"}) || len(s.Rows) != 4 || s.Rows[0].Name != "Mul, 1" || s.Rows[1].Name != "Mul, 2" {
 		t.Fatalf("%+v", s)
 	}
-	if r := s.Rows[0]; r.Name != "Factors, lu, 512" || !maps.Equal(r.Ms, map[string]float64{"Sublet": 2, "gonum": 3}) {
+	if r := s.Rows[2]; r.Name != "Factors, lu, 512" || !maps.Equal(r.Ms, map[string]float64{"Sublet": 2, "gonum": 3}) {
 		t.Errorf("%+v", r)
 	}
-	if r := s.Rows[1]; r.Name != "sum1048576" || !maps.Equal(r.Ms, map[string]float64{"plain JavaScript": 0.5000005}) {
+	if r := s.Rows[3]; r.Name != "sum1048576" || !maps.Equal(r.Ms, map[string]float64{"plain JavaScript": 0.5000005}) {
 		t.Errorf("%+v", r)
 	}
 }
