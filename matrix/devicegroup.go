@@ -58,6 +58,7 @@ func On(devices ...*gpu.Device) (*DeviceGroup, error) {
 const (
 	maxGroup  = 1024 // what balancers take
 	groupStep = 64   // rows that stay together, so that tiles are whole
+	probeStep = 16   // and those of the parts that find the speeds out
 	probing   = 32   // a first call finds the speeds out with two such parts of the result
 )
 
@@ -227,7 +228,7 @@ func (j *groupJob) spans() (list [][2]int) {
 		list = append(list, [2]int{at, at + count})
 		at += count
 	}
-	if first := len(j.devices) * groupStep; len(j.devices) > 1 && j.balancer.Stats(j.id).Calls == 0 && n >= probing*first/2 {
+	if first := len(j.devices) * probeStep; len(j.devices) > 1 && j.balancer.Stats(j.id).Calls == 0 && n >= probing/2*first {
 		first = max(n/probing/first, 1) * first
 		add(first)
 		add(first)
@@ -247,7 +248,7 @@ func (j *groupJob) attempt(op string, from, to int, cold bool) (again [][2]int, 
 	if !slices.Contains(alive, true) {
 		return nil, fail(op, gpu.ErrDeviceLost, "all devices of the group")
 	}
-	step := groupStep
+	step := groupStep // fewer where a device would get too few of them
 	for step > 4 && (to-from)/step < 4*len(alive) {
 		step /= 2
 	}
