@@ -172,11 +172,28 @@ web/node_modules: web/package-lock.json
 	cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+# What BENCHMARKS.md has of the library's own benchmarks, some minutes; those of decompositions in two sizes.
+proof := '^Benchmark(Mul|Chain|Elementwise|Fold|Transfer|Record|Program)$$' '^Benchmark(Gonum)?Factors$$/^(lu|cholesky|qr|eigen|svd)$$/^(256|512)$$'
 .PHONY: bench
-bench: setup-run ## Run the benchmarks; packages, pattern and count choose.
+bench: setup-run ## Measure for BENCHMARKS.md; packages, pattern and count run other benchmarks.
 	@mkdir -p .cache
-	go test -run '^$$' -bench '$(or $(pattern),.)' -count $(or $(count),1) $(or $(packages),./...) | tee .cache/bench.txt
+	for pattern in $(if $(packages)$(pattern),'$(or $(pattern),.)',$(proof)); do \
+		go test -run '^$$' -count $(or $(count),$(if $(packages)$(pattern),1,3)) -bench "$$pattern" $(or $(packages),$(if $(pattern),./...,./matrix)) || exit; \
+	done | tee .cache/bench.txt
 	go run $(benchstat) .cache/bench.txt
+	$(if $(packages)$(pattern),,go run ./native/bench record native .cache/bench.txt && go run ./native/bench report)
+
+.PHONY: bench-web
+bench-web: setup-test web-build ## Measure in Chromium for BENCHMARKS.md: the full race of the page.
+	@mkdir -p .cache
+	go test ./e2e -run '^$$' -bench '^BenchmarkRace$$' -benchtime 1x -timeout 30m | tee .cache/bench-web.txt
+	go run ./native/bench record web .cache/bench-web.txt
+	go run ./native/bench report
+
+.PHONY: bench-report
+bench-report: ## Write BENCHMARKS.md of the figures in native/bench/results; peers=FILES adds results beside other libraries.
+	$(if $(peers),go run ./native/bench peers $(peers))
+	go run ./native/bench report
 
 .PHONY: build
 build: ## Build the command into bin/sublet.

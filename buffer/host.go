@@ -188,7 +188,13 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		return b.apart(&m, in, func() error { return fn(nil) })
 	case b.inPlace(b.host):
 		mem := b.back.Whole.Mem
-		return b.apart(&m, Writes, func() error { return mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn) })
+		return b.apart(&m, Writes, func() error {
+			err := mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
+			if in != Reads {
+				b.Wrote(b.dev, r) // for replicas on other devices
+			}
+			return err
+		})
 	case b.onHost(m, w):
 		mem, k := b.host.Bytes[r.Offset:end:end], b.back
 		return b.apart(&m, in, func() error {

@@ -20,8 +20,8 @@ const (
 )
 
 // Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
-// The memory begins with byte base of the buffer. Where the device can hold the buffer as a whole that is 0, and the memory is
-// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued. The context
+// The memory begins with byte base of the buffer. Where the buffer's device can hold the buffer as a whole that is 0, and the memory is
+// valid until the buffer is closed; elsewhere, and on another device, until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued. The context
 // ends what Use may have to wait for: other calls that have the buffer, and copies by way of the host.
 func (b *Buffer) Use(ctx context.Context, dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
 	const op = "Use"

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // memories makes a buffer of each kind with the given content. Those of states that need a kernel have been through one.
@@ -289,6 +291,47 @@ func TestResultsInTwoRanges(t *testing.T) {
 		check(t, b.Sync(t.Context()))
 		if !bytes.Equal(mem[:256], bytes.Repeat([]byte{7}, 256)) {
 			t.Errorf("the results are %v...", mem[:8])
+		}
+	})
+}
+
+// TestRangesElsewhere has another device use parts of a buffer, of which it gets no more, and sees what is written to them on either side.
+func TestRangesElsewhere(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const size, at, n = 64 << 10, 5000, 300
+		second := devtest.Open(t, dev.Info().Driver)
+		kinds := map[string]func() (*buffer.Buffer, error){
+			"wrapped": func() (*buffer.Buffer, error) { return buffer.Wrap(dev, gpu.HostBytes(make([]byte, size)), nil) },
+		}
+		if runtime.GOOS != "js" { // in a page that is ErrUnsynced
+			kinds["owned"] = func() (*buffer.Buffer, error) { return buffer.FromHost(dev, gpu.HostBytes(make([]byte, size))) }
+			kinds["mapped"] = func() (*buffer.Buffer, error) { return buffer.Map(dev, size) }
+		}
+		for kind, create := range kinds {
+			b, err := create()
+			check(t, err)
+			for step := range byte(3) {
+				check(t, b.Access(t.Context(), buffer.Range(0, size), buffer.Writes, func(mem []byte) error {
+					for i := range mem {
+						mem[i] = step + byte(i)
+					}
+					return nil
+				}))
+				want := bytes.Clone(read(t, b)[at : at+n])
+				if got := kernelReads(t, b, second, one(at, n)); want[1] != step+(at+1)%256 || !bytes.Equal(got, want) {
+					t.Fatalf("%s, step %d: %v, want %v", kind, step, got[:8], want[:8])
+				}
+			}
+			if live := second.Stats().LiveBytes; live > size/4 {
+				t.Errorf("%s: the other device has %d bytes", kind, live)
+			}
+			if runtime.GOOS != "js" {
+				kernelWrites(t, b, second, one(at, 8), bytes.Repeat([]byte{9}, 8))
+				if got := read(t, b)[at-1 : at+9]; got[0] == 9 || !bytes.Equal(got[1:9], bytes.Repeat([]byte{9}, 8)) || got[9] == 9 {
+					t.Errorf("%s: after a write elsewhere %v", kind, got)
+				}
+			}
+			check(t, b.Close())
 		}
 	})
 }

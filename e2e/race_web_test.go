@@ -6,10 +6,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
@@ -124,6 +126,29 @@ func TestRace(t *testing.T) {
 	raceEnds(t, p)
 	p.Dark()
 	p.Screenshot("race-dark")
+}
+
+// BenchmarkRace runs the full race, which takes minutes, and reports what each of its peers takes for each item: see make bench-web.
+func BenchmarkRace(b *testing.B) {
+	p := chrome.Start(b).OpenFor(b, 20*time.Minute, chrome.Serve(b, http.FileServer(http.Dir(dist)))+"/race.html?device=webgpu")
+	chrome.Eval[bool](p, "(document.getElementById('stop').click(), document.getElementById('full').click(), true)")
+	for chrome.Eval[bool](p, "new Promise((done) => setTimeout(() => done(document.body.dataset.busy === 'true'), 5000))") {
+	}
+	var r raceReport
+	if err := json.Unmarshal([]byte(chrome.Eval[string](p, "document.getElementById('json').textContent")), &r); err != nil {
+		b.Fatal(err)
+	}
+	peers := [][2]string{{"sublet", "Sublet"}, {"tfjs", "TensorFlow.js"}, {"plain", "plain JavaScript"}}
+	for _, peer := range peers {
+		fmt.Printf("note: %s: %s%s.\n", peer[1], r.Peers[peer[0]].Name, r.Peers[peer[0]].Why)
+	}
+	for _, item := range r.Items {
+		for _, peer := range peers {
+			if ms := item.Results[peer[0]].Ms; ms > 0 {
+				b.Run(item.ID+"/"+peer[1], func(b *testing.B) { b.ReportMetric(ms*1e6, "ns/op") })
+			}
+		}
+	}
 }
 
 // TestRaceOnPhone runs without a GPU, where TensorFlow.js takes its backend of WebAssembly.

@@ -32,6 +32,8 @@
 // expression, and results stay sparse where the mathematics does: see [Expr.Sparse]. Arrays of more dimensions are package
 // matrix/tensor.
 //
+// A [DeviceGroup], made by [On], computes one assignment on several devices at once.
+//
 // # Aliasing
 //
 // The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the

@@ -171,3 +171,29 @@ func ExampleProgram() {
 	fmt.Println(x.Read(ctx))
 	// Output: [0 -8] <nil>
 }
+
+func ExampleOn() {
+	ctx := context.Background()
+	devices := []*gpu.Device{oracle(ctx), oracle(ctx)} // gpu.Select has those of the machine
+	for _, d := range devices {
+		defer d.Close()
+	}
+	group, err := matrix.On(devices...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, err := matrix.FromSlice(devices[0], 2, 2, []float32{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mine := make([]float32, 4)
+	c, err := matrix.Wrap(devices[0], 2, 2, mine)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := group.Assign(ctx, matrix.Into(c, matrix.Mul(a, a).AddScalar(1))); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mine)
+	// Output: [8 11 16 23]
+}

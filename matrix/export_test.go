@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
@@ -56,3 +57,6 @@ const OtherNames = otherNames
 func During(dev *gpu.Device, fn func()) {
 	exec.Of(dev).Tune(func(*plan.Device, *int, int) { fn() })
 }
+
+// Balance makes another balancer decide the shares of a group.
+func Balance(g *DeviceGroup, b balance.Balancer) { g.balancer = b }

@@ -39,13 +39,20 @@ has its rows if there are no more than 10,000 elements; NaN and infinities are t
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
 compilation of kernels count, files do not.`
 
+const mulHelp = `Multiply two matrices.
+
+With --devices several devices compute the product, each some rows of it (columns of one that has few rows), as many as it has time for.
+0 is the first adapter that sublet info lists with wgsl among its features, given the same --driver and --adapter; one may be there
+several times. The files are not sparse.
+`
+
 func (a *app) mulCommand() *cobra.Command {
 	t := task{app: a, expr: "A*B"}
 	c := &cobra.Command{
 		Use:     "mul A.npy B.npy",
 		Short:   "Multiply two matrices",
-		Long:    "Multiply two matrices.\n" + typesHelp,
-		Example: "  sublet mul a.npy b.npy -o c.npy",
+		Long:    mulHelp + typesHelp,
+		Example: "  sublet mul a.npy b.npy -o c.npy\n  sublet mul a.npy b.npy -o c.npy --devices all",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			t.inputs = []named{{"A", args[0]}, {"B", args[1]}}
@@ -53,6 +60,7 @@ func (a *app) mulCommand() *cobra.Command {
 		},
 	}
 	t.outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
+	c.Flags().Func("devices", devicesUsage+", that compute together (default: one device)", t.addDevices)
 	t.flags(c)
 	return c
 }
@@ -149,8 +157,11 @@ type task struct {
 	cast, header bool
 	explain      string // "plan" or "wgsl": how it is computed is printed, and nothing is computed
 
-	dev      *gpu.Device
-	operands []*array // of the inputs
+	selected // devices, if there are several
+	opened   []*gpu.Device
+	group    *matrix.DeviceGroup
+	dev      *gpu.Device // the first one
+	operands []*array    // of the inputs
 }
 
 // result is what --json prints for an evaluation.
@@ -169,6 +180,9 @@ type result struct {
 	Change  *float64      `json:"largest_relative_change,omitempty"`
 	Values  [][]any       `json:"values,omitzero"`  // the rows, where no file gets them and there are not too many
 	Written []namedResult `json:"written,omitzero"` // where outputs have names
+	// With --devices: what they are, and what each computed.
+	Devices []deviceReport `json:"devices,omitzero"`
+	Shares  []matrix.Share `json:"shares,omitzero"`
 }
 
 // namedResult is a result of a name in a file.
@@ -223,7 +237,11 @@ func (t *task) run(ctx context.Context) error {
 			return err
 		}
 	}
-	defer func() { _ = t.dev.Close() }() // the result is on the host by then
+	defer func() {
+		for _, d := range t.opened {
+			_ = d.Close() // the result is on the host by then
+		}
+	}()
 	for _, in := range t.inputs {
 		x, err := t.operand(ctx, in.value)
 		if err != nil {
@@ -237,11 +255,21 @@ func (t *task) run(ctx context.Context) error {
 	return t.perform(ctx, outs)
 }
 
-// open opens the device, once.
+// open opens the device, or those of --devices, once.
 func (t *task) open(ctx context.Context) (err error) {
-	if t.dev == nil {
+	switch {
+	case t.dev != nil:
+		return nil
+	case !t.chosen:
 		t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))
+		t.opened = []*gpu.Device{t.dev}
+		return err
 	}
+	if t.opened, err = t.selected.open(ctx, t.app); err != nil {
+		return err
+	}
+	t.dev = t.opened[0]
+	t.group, err = matrix.On(t.opened...)
 	return err
 }
 

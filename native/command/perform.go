@@ -74,9 +74,15 @@ func (t *task) perform(ctx context.Context, outs []io.Writer) error {
 			return err
 		}
 	}
-	stats, info := t.dev.Stats(), t.dev.Info()
+	info := t.dev.Info()
 	r.Adapter, r.Driver, r.Seconds = info.Name, info.Driver, spent.Seconds()
-	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
+	for _, d := range t.opened {
+		stats := d.Stats()
+		r.Dispatches, r.BytesUp, r.BytesDown = r.Dispatches+stats.Dispatches, r.BytesUp+stats.BytesUp, r.BytesDown+stats.BytesDown
+	}
+	if t.group != nil {
+		r.Devices, r.Shares = deviceReports(t.opened), t.group.Last()
+	}
 	return t.report(r, func(w io.Writer) error { return r.print(w, show) })
 }
 
@@ -166,6 +172,11 @@ func (t *task) save(ctx context.Context, out io.Writer, path string, n matrix.Na
 func (r *result) print(w io.Writer, show func(io.Writer) error) error {
 	if show != nil {
 		if err := show(w); err != nil {
+			return err
+		}
+	}
+	if r.Shares != nil {
+		if err := r.printShares(w); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,9 @@ var assigned = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*=(?:[^=]|$)`)
 // evaluate runs the text. A long product of matrices, with what is computed of its elements, is computed in blocks of rows to tell how
 // far it is.
 func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matrix.Any]) (results, error) {
+	if t.group != nil {
+		return t.inGroup(ctx, vars)
+	}
 	name, text := "", strings.TrimSpace(t.expr)
 	if at := assigned.FindStringSubmatchIndex(text); at != nil {
 		name, text = text[at[2]:at[3]], strings.TrimSpace(text[strings.Index(text, "=")+1:])

@@ -65,11 +65,11 @@ type runTask struct {
 	file, entry string
 	rang        cruncher.Range
 	calls       int
-	devices     []int // nil: all
-	arrays      []*runArray
-	scalars     []cruncher.Param
-	results     []named
-	watch       bool
+	selected
+	arrays  []*runArray
+	scalars []cruncher.Param
+	results []named
+	watch   bool
 
 	opened []*gpu.Device
 	cr     *cruncher.Cruncher
@@ -106,7 +106,7 @@ func (t *runTask) flags(c *cobra.Command) {
 	f.IntVar(&t.rang.Repeat, "repeat", 1, "how often a call runs the kernels without copies between")
 	f.StringVar(&t.rang.SyncKernel, "sync-kernel", "", "`KERNEL` to run after each repeat, on every device, in one workgroup")
 	f.IntVar(&t.rang.Blobs, "pipeline", 1, "copy and compute at the same time, in so many `PIECES`")
-	f.Func("devices", "`NUMBERS` of devices with commas between, or all (default: all)", t.addDevices)
+	f.Func("devices", devicesUsage+" (default: all)", t.addDevices)
 	f.FuncP("array", "a", "an array, as `NAME=FILE.npy:FLAGS:e=K`", func(s string) error {
 		a, err := parseArray(s, seen)
 		t.arrays = append(t.arrays, a)
@@ -146,18 +146,6 @@ func numbers(s, separator string) (list []int, ok bool) {
 		list = append(list, int(n))
 	}
 	return list, true
-}
-
-// maxDevices is what balancers take.
-const maxDevices = 1024
-
-func (t *runTask) addDevices(s string) error {
-	list, ok := numbers(s, ",")
-	if s != "all" && !ok || len(list) > maxDevices {
-		return cli.Usagef("want all, or up to %d numbers with commas between", maxDevices)
-	}
-	t.devices = list // nil: all
-	return nil
 }
 
 // check finds what is wrong with the flags as a whole.
@@ -270,13 +258,6 @@ type runReport struct {
 	Seconds float64        `json:"seconds"` // of all calls
 }
 
-type deviceReport struct {
-	Index  int    `json:"index"` // its place in --devices
-	Name   string `json:"name"`
-	Driver string `json:"driver"`
-	Kind   string `json:"kind"`
-}
-
 type callReport struct {
 	Shares    []cruncher.Share `json:"shares"` // Device is a place in --devices
 	BytesUp   int64            `json:"bytes_up"`
@@ -330,13 +311,9 @@ func (t *runTask) run(ctx context.Context) error {
 	return t.report(r, func(w io.Writer) error { return t.print(w, r, traffic) })
 }
 
-// open opens the devices. What --devices counts are the adapters that fit the flags and compile WGSL.
+// open opens the devices.
 func (t *runTask) open(ctx context.Context, source string) (err error) {
-	s, _ := cli.Select(ctx, t.driver, t.adapter)
-	if s = s.Kernels(); t.devices != nil {
-		s = s.At(t.devices...)
-	}
-	if t.opened, err = s.Open(ctx); err == nil {
+	if t.opened, err = t.selected.open(ctx, t.app); err == nil {
 		t.cr, err = cruncher.New(ctx, t.opened, source)
 	}
 	return err
@@ -356,10 +333,7 @@ func (t *runTask) close() {
 // call makes the calls.
 func (t *runTask) call(ctx context.Context) (*runReport, error) {
 	r, params := &runReport{}, t.scalars
-	for i, d := range t.opened {
-		info := d.Info()
-		r.Devices = append(r.Devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
-	}
+	r.Devices = deviceReports(t.opened)
 	for _, a := range t.arrays {
 		params = append(params, a.param)
 	}

@@ -49,7 +49,11 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		}
 		return &k.Whole, nil
 	}
-	lo, hi, err := k.window("buffer: "+op, dev, w, dev.Info().Limits.MaxBufferSize, windowStep)
+	largest := dev.Info().Limits.MaxBufferSize
+	if dev != k.dev && w.Span() <= (k.End-k.At)/2 { // which gets what it uses
+		largest = 0
+	}
+	lo, hi, err := k.window("buffer: "+op, dev, w, largest, windowStep)
 	if err != nil {
 		return nil, err
 	}

@@ -200,11 +200,11 @@ func (r *Run) bind(w *plan.Binding) error {
 	}
 	size := w.Type.Size()
 	lo, hi := 0, b.Size()
-	if r.known[w.Mem].Windowed {
+	if r.known[w.Mem].Windowed || b.Device() != r.x.dev { // of which the device has as much as is used
 		hi = min((w.Hi*size+3)/4*4, hi)
 		lo = min(w.Lo*size, hi) // a matrix without elements may begin behind the memory
 	}
-	mem, base, err := b.Use(r.ctx, b.Device(), buffer.Range(lo, hi-lo), w.Intent)
+	mem, base, err := b.Use(r.ctx, r.x.dev, buffer.Range(lo, hi-lo), w.Intent)
 	if err != nil {
 		return err
 	}
