@@ -193,13 +193,13 @@ func allPrograms(t *testing.T) programs {
 				continue
 			}
 			for _, odd := range []int{0, 1} {
-				p.launch(t, kernels.Linear(64+odd), f)
-				p.launch(t, kernels.Grid(4, 64+odd), f)
-				p.launch(t, kernels.Block(8, 64+odd, false), f)
-				p.launch(t, kernels.Block(800, 640+odd, true), f)
+				p.launch(t, kernels.Linear(64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Grid(4, 64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Block(8, 64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Block(800, 640+odd, et, &kernels.Device{Software: true}), f)
 			}
-			p.launch(t, kernels.Grid(4, 64), placing(et))
-			p.launch(t, kernels.Block(8, 64, false), placing(et))
+			p.launch(t, kernels.Grid(4, 64, et, &kernels.Portable), placing(et))
+			p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), placing(et))
 			if et != fuse.F16 {
 				addFolds(t, p, et, f)
 			}
@@ -215,7 +215,7 @@ func allPrograms(t *testing.T) programs {
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
-				for _, simd := range []*kernels.Family{nil, kernels.SIMD} {
+				for _, simd := range []*kernels.Special{nil, kernels.SIMD} {
 					d := &kernels.Device{Software: software, SIMD: simd}
 					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
 				}
@@ -228,8 +228,8 @@ func allPrograms(t *testing.T) programs {
 // addPacked adds the kernels that write elements that share words; what reads them is the same text everywhere.
 func addPacked(t *testing.T, p programs, et fuse.Type) {
 	for _, f := range []*fuse.Func{chain(et, fuse.Vector), placing(et)} {
-		p.launch(t, kernels.Linear(65), f)
-		p.launch(t, kernels.Block(8, 64, false), f)
+		p.launch(t, kernels.Linear(65, et, &kernels.Portable), f)
+		p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
 	r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable}
