@@ -240,7 +240,9 @@ func (t *task) run(ctx context.Context) error {
 // open opens the device, once.
 func (t *task) open(ctx context.Context) (err error) {
 	if t.dev == nil {
-		t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))
+		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err == nil {
+			t.useTuning(t.dev)
+		}
 	}
 	return err
 }

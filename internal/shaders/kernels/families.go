@@ -33,7 +33,7 @@ const (
 )
 
 // Families are the families' names in files of timings.
-var Families = [...]string{"elementwise", "grid", "transpose", "reduce rows", "reduce columns", "softmax", "product", "vector"}
+var Families = [...]string{"elementwise", "grid", "transpose", "reduce-rows", "reduce-columns", "softmax", "product", "vector"}
 
 // pass is a variant of a kernel that goes once over its operands.
 type pass struct {

@@ -108,8 +108,10 @@ func (d *Device) chosen(c Class, usual *pass) *pass {
 const (
 	namedNative = "native"
 	namedSIMD   = "simd"
-	partsMark   = " in "
 )
+
+// PartsMark stands before the number of parts in the name of a product.
+const PartsMark = " in "
 
 // name is what the variant is called in files of timings.
 func (v *variant) name() string {
@@ -133,7 +135,7 @@ func (k *Kernel) variant() string {
 	return namedSIMD
 }
 
-func (c *choice) name() string { return c.variant.name() + partsMark + strconv.Itoa(c.parts) }
+func (c *choice) name() string { return c.variant.name() + PartsMark + strconv.Itoa(c.parts) }
 
 // named joins a name and numbers.
 func named(name string, numbers ...int) string {
@@ -227,7 +229,7 @@ func (r *Request) named(all []choice, name string, parts int, exact bool) *Produ
 		}
 	}
 	var best *choice
-	variant, _, _ := strings.Cut(name, partsMark)
+	variant, _, _ := strings.Cut(name, PartsMark)
 	for i := range all {
 		c := &all[i]
 		if c.variant.name() != variant || parts != 0 && c.parts != parts {
@@ -255,7 +257,7 @@ func (p *Product) name() string {
 	if name := p.First.variant(); name == namedSIMD {
 		return name
 	}
-	return p.First.variant() + partsMark + strconv.Itoa(p.Parts)
+	return p.First.variant() + PartsMark + strconv.Itoa(p.Parts)
 }
 
 // Checksum identifies the texts and the variants that there are: timings are of use for these only.
