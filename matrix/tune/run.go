@@ -29,8 +29,9 @@ type Options struct {
 const (
 	usualRounds = 15
 	mostRounds  = 100
-	// slow is how many times the usual time a variant may take in its first timing to be timed again.
+	// slow is how many times the usual time a variant may take in its first timings, and later, to be timed again.
 	slow       = 2
+	trials     = 2
 	leastTime  = 5 * time.Millisecond // of one timing, which counts calls
 	mostCalls  = 500
 	contenders = 4 // how many are tried as the first call, so often
@@ -97,7 +98,9 @@ type tuner struct {
 // newTuner opens another device of the adapter of one.
 func newTuner(ctx context.Context, dev *gpu.Device) (*tuner, error) {
 	want := dev.Info()
-	same := func(i gpu.AdapterInfo) bool { return i.Driver == want.Driver && i.Name == want.Name && i.Backend == want.Backend }
+	same := func(i gpu.AdapterInfo) bool {
+		return i.Driver == want.Driver && i.Name == want.Name && i.Backend == want.Backend
+	}
 	found, err := gpu.Select(ctx).Where(same).Adapters()
 	if err != nil {
 		return nil, fail("Run", gpu.ErrUnsupported, "no adapter ", want.Name, " of driver ", want.Driver, " to open")
@@ -139,7 +142,7 @@ type offer struct {
 // offered finds out which variants there are. ok tells that there are several.
 func (t *tuner) offered(ctx context.Context, w *Work, b *bench) (o offer, ok bool, err error) {
 	asked := func(c kernels.Class, names []string, usual string) {
-		if kernels.Families[c.Family] == w.Family && o.names == nil {
+		if o.names == nil && kernels.Families[c.Family] == w.Family {
 			o = offer{c, names, usual}
 		}
 	}
@@ -187,7 +190,7 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	return c, nil
 }
 
-// trial runs each variant, the usual one first, compares the results and times it once. One that fails is left out, unless the usual one
+// trial runs each variant, the usual one first, compares the results and times it. One that fails is left out, unless the usual one
 // does.
 func (t *tuner) trial(ctx context.Context, b *bench, o *offer, c *Choice) error {
 	names := append([]string{o.usual}, slices.DeleteFunc(slices.Clone(o.names), func(s string) bool { return s == o.usual })...)
@@ -200,10 +203,12 @@ func (t *tuner) trial(ctx context.Context, b *bench, o *offer, c *Choice) error 
 		if err == nil {
 			got, err = b.dst.Read(ctx)
 		}
-		if err == nil {
-			var ns int64
-			ns, err = t.timed(ctx, b, 1)
-			v.Runs = []int64{ns}
+		for range trials {
+			if err == nil {
+				var ns int64
+				ns, err = t.timed(ctx, b, 1)
+				v.Runs = append(v.Runs, ns)
+			}
 		}
 		switch {
 		case err != nil && (i == 0 || ctx.Err() != nil || t.dev.Usable() != nil):

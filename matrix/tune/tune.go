@@ -256,4 +256,6 @@ func (r *Results) merge(c Choice) {
 	})
 }
 
-func fail(op string, err error, detail ...any) error { return fault.Fail("tune: "+op, err, fault.Text(detail...)) }
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail("tune: "+op, err, fault.Text(detail...))
+}

@@ -79,7 +79,9 @@ func (w Work) String() string {
 
 // check tells what is wrong with the work.
 func (w *Work) check() error {
-	large := func(a, b int) bool { return a < 1 || b < 1 || a > mostElements || b > mostElements || a > mostElements/b }
+	large := func(a, b int) bool {
+		return a < 1 || b < 1 || a > mostElements || b > mostElements || a > mostElements/b
+	}
 	inner := max(w.Inner, 1)
 	switch {
 	case !slices.Contains(kernels.Families[:], w.Family):

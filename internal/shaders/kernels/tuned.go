@@ -137,8 +137,11 @@ func (k *Kernel) variant() string {
 
 func (c *choice) name() string { return c.variant.name() + PartsMark + strconv.Itoa(c.parts) }
 
-// named joins a name and numbers.
+// named joins a name and numbers, but for zeros at the end.
 func named(name string, numbers ...int) string {
+	for len(numbers) > 0 && numbers[len(numbers)-1] == 0 {
+		numbers = numbers[:len(numbers)-1]
+	}
 	for _, n := range numbers {
 		name += " " + strconv.Itoa(n)
 	}
@@ -260,14 +263,29 @@ func (p *Product) name() string {
 	return p.First.variant() + PartsMark + strconv.Itoa(p.Parts)
 }
 
-// Checksum identifies the texts and the variants that there are: timings are of use for these only.
+// Checksum identifies the texts, the variants and the defaults that there are: timings are of use for these only.
 func Checksum() string {
 	h := fnv.New64a()
+	add := func(text string) { _, _ = h.Write([]byte(text + "\x00")) } // never fails
+	for _, list := range passes {
+		for _, v := range list {
+			add(v.name())
+		}
+	}
+	for i := range variants {
+		add(variants[i].name())
+	}
+	for _, d := range table {
+		for _, v := range []*pass{d.rows, d.block[0], d.block[1], d.cols[0], d.cols[1], d.softmax[0], d.softmax[1]} {
+			add(v.name())
+		}
+	}
 	for _, f := range []*form{
 		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup, softmaxHeld,
 		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots,
 	} {
-		_, _ = h.Write([]byte(f.name + "\x00" + *f.text)) // never fails
+		add(f.name)
+		add(*f.text)
 	}
 	return strconv.FormatUint(h.Sum64(), 16)
 }
