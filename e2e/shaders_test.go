@@ -182,8 +182,36 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
 }
 
+// addVariants adds what a tuner may choose beside what adapters usually compute by.
+func addVariants(t *testing.T, p programs, f *fuse.Func) {
+	const et = fuse.F32
+	fold := kernels.Fold{Op: fuse.ReduceSum, Of: et}
+	for _, size := range []int{640, 641} {
+		each := map[kernels.Family]func(*kernels.Device) *kernels.Launch{
+			kernels.FamilyLinear:  func(d *kernels.Device) *kernels.Launch { return kernels.Linear(size, et, d) },
+			kernels.FamilyGrid:    func(d *kernels.Device) *kernels.Launch { return kernels.Grid(9, size, et, d) },
+			kernels.FamilyBlock:   func(d *kernels.Device) *kernels.Launch { return kernels.Block(64, size, et, d) },
+			kernels.FamilyRows:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldRows(fold, 9, size, true, d); return l },
+			kernels.FamilyCols:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldCols(fold, 9, size, true, d); return l },
+			kernels.FamilySoftmax: func(d *kernels.Device) *kernels.Launch { return kernels.Softmax(9, size, false, false, d) },
+		}
+		for _, launch := range each {
+			var class kernels.Class
+			var names []string
+			d := kernels.Device{MaxInvocations: 256, MaxMemory: 16384}
+			d.Tuned = &kernels.Tuned{Asked: func(c kernels.Class, all []string, _ string) { class, names = c, all }}
+			launch(&d)
+			for _, name := range names {
+				d.Tuned = &kernels.Tuned{Answers: []kernels.Answer{{Class: class, Best: name}}}
+				p.launch(t, launch(&d), f)
+			}
+		}
+	}
+}
+
 func allPrograms(t *testing.T) programs {
 	p := programs{}
+	addVariants(t, p, chain(fuse.F32, fuse.Vector))
 	addFactors(t, p)
 	addSparse(t, p)
 	for _, et := range types {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 )
 
@@ -116,7 +117,7 @@ func (r *Results) check(i gpu.AdapterInfo) error {
 	case r.Version != version:
 		return fail(op, gpu.ErrUnsupported, "timings of version ", r.Version, ", not ", version)
 	case r.Adapter != want:
-		return fail(op, gpu.ErrUnsupported, "timings of ", r.Adapter.Name, " by ", r.Adapter.Driver, ", not of ", want.Name, " by ", want.Driver)
+		return fail(op, gpu.ErrUnsupported, "timings of ", fault.Short(r.Adapter.Name), " by ", fault.Short(r.Adapter.Driver), ", not of ", want.Name, " by ", want.Driver)
 	case r.Kernels != kernels.Checksum():
 		return fail(op, gpu.ErrUnsupported, "timings of other kernels; sublet tune times these")
 	case len(r.Choices) > mostChoices:

@@ -193,7 +193,7 @@ func TestHostileFiles(t *testing.T) {
 		"no such type":    {swapped(`float32`, `float33`), gpu.ErrInvalid},
 		"many choices":    {swapped(`"choices":[`, `"choices":[`+strings.Repeat(`{},`, mostChoices)), gpu.ErrInvalid},
 		"a later format":  {swapped(`"version":1`, `"version":2`), gpu.ErrUnsupported},
-		"another adapter": {swapped(`"name":"`, `"name":"other `), gpu.ErrUnsupported},
+		"another adapter": {swapped(`"name":"`, `"name":"other`+strings.Repeat("\\u001b", 5000)), gpu.ErrUnsupported},
 		"another driver":  {swapped(`"driver":"simd"`, `"driver":"cpu"`), gpu.ErrUnsupported},
 		"other kernels":   {swapped(kernels.Checksum(), "0"), gpu.ErrUnsupported},
 	} {
