@@ -3,6 +3,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,12 +30,12 @@ type Options struct {
 const (
 	usualRounds = 15
 	mostRounds  = 100
-	// slow is how many times the usual time a variant may take in its first timings, and later, to be timed again.
+	// slow is how many times the usual time a variant may take in its first timings to be timed again.
 	slow       = 2
 	trials     = 2
 	leastTime  = 5 * time.Millisecond // of one timing, which counts calls
 	mostCalls  = 500
-	contenders = 4 // how many are tried as the first call, so often
+	contenders = 4 // how many are timed in as many rounds again, and as the first call, so often
 	firsts     = 3
 	// tolerance is how far results may be from the usual ones, relative to the largest.
 	tolerance = 1e-4
@@ -167,27 +168,47 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	if err := t.trial(ctx, b, &o, c); err != nil {
 		return nil, err
 	}
-	usual := c.timing(o.usual).quartile()
-	calls := int(min(max(float64(leastTime)/usual, 1), mostCalls))
-	for range rounds {
-		for i := range c.Timings {
-			v := &c.Timings[i]
-			if v.Wrong || v.quartile() > slow*usual {
-				continue
-			}
-			force(t.dev, only(o.class, v.Variant))
-			ns, err := t.timed(ctx, b, calls)
-			if err != nil {
-				return nil, err
-			}
-			v.Runs = append(v.Runs, ns)
+	usual := c.timing(o.usual)
+	var list []*Timing
+	for i := range c.Timings {
+		if v := &c.Timings[i]; v == usual || !v.Wrong && slices.Min(v.Runs) <= slow*slices.Min(usual.Runs) {
+			list = append(list, v)
 		}
 	}
-	if err := t.begin(ctx, w, &o, c); err != nil {
+	if err := t.rounds(ctx, b, &o, list, rounds); err != nil {
+		return nil, err
+	}
+	limit := faster * usual.quartile()
+	slices.SortFunc(list, func(x, y *Timing) int { return cmp.Compare(x.quartile(), y.quartile()) })
+	list = slices.DeleteFunc(list, func(v *Timing) bool { return v == usual || v.quartile() > limit })
+	if len(list) == 0 {
+		return c, nil
+	}
+	list = append(list[:min(len(list), contenders)], usual)
+	if err := t.rounds(ctx, b, &o, list, rounds+trials); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx, w, &o, list); err != nil {
 		return nil, err
 	}
 	c.Best, _ = c.decide()
 	return c, nil
+}
+
+// rounds times variants by turns, the last one being as good as any to tell how many calls a timing takes.
+func (t *tuner) rounds(ctx context.Context, b *bench, o *offer, list []*Timing, rounds int) error {
+	calls := int(min(max(float64(leastTime)/list[len(list)-1].quartile(), 1), mostCalls))
+	for range rounds {
+		for _, v := range list {
+			force(t.dev, only(o.class, v.Variant))
+			ns, err := t.timed(ctx, b, calls)
+			if err != nil {
+				return err
+			}
+			v.Runs = append(v.Runs, ns)
+		}
+	}
+	return nil
 }
 
 // trial runs each variant, the usual one first, compares the results and times it. One that fails is left out, unless the usual one
@@ -285,19 +306,7 @@ func (t *tuner) elapsed(ctx context.Context) (int64, error) {
 }
 
 // begin times the first calls of the usual variant and of those that may take its place, each on devices of their own: they compile.
-func (t *tuner) begin(ctx context.Context, w *Work, o *offer, c *Choice) error {
-	limit := faster * c.timing(c.Usual).quartile()
-	var list []*Timing
-	for i := range c.Timings {
-		if v := &c.Timings[i]; v.quartile() <= limit {
-			list = append(list, v)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	slices.SortFunc(list, func(x, y *Timing) int { return int(x.quartile() - y.quartile()) })
-	list = append(list[:min(len(list), contenders)], c.timing(c.Usual))
+func (t *tuner) begin(ctx context.Context, w *Work, o *offer, list []*Timing) error {
 	for range firsts {
 		for _, v := range list {
 			ns, err := t.first(ctx, w, only(o.class, v.Variant))

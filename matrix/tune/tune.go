@@ -79,11 +79,25 @@ const (
 
 // quartile is the lower quartile of the runs.
 func (t *Timing) quartile() float64 {
-	if len(t.Runs) == 0 || t.Wrong {
+	if t.Wrong {
 		return math.Inf(1)
 	}
-	runs := slices.Sorted(slices.Values(t.Runs))
-	return float64(runs[(len(runs)-1)/4])
+	return quartile(t.Runs)
+}
+
+func quartile(runs []int64) float64 {
+	if len(runs) == 0 {
+		return math.Inf(1)
+	}
+	sorted := slices.Sorted(slices.Values(runs))
+	return float64(sorted[(len(sorted)-1)/4])
+}
+
+// beats reports whether a variant is clearly faster than another: over all rounds, of which it had as many, and over the later ones, in
+// which only those compete that were faster in the others: of dozens of equals some are lucky once.
+func (t *Timing) beats(u *Timing) bool {
+	half := len(t.Runs) / 2
+	return !t.Wrong && half > 0 && len(t.Runs) == len(u.Runs) && quartile(t.Runs) <= faster*quartile(u.Runs) && quartile(t.Runs[half:]) <= faster*quartile(u.Runs[half:])
 }
 
 // Quartile is the lower quartile of a variant's timings in nanoseconds, infinite where it has none or is wrong.
@@ -110,10 +124,10 @@ func (c *Choice) decide() (best, sooner string) {
 	if usual == nil || usual.Wrong || len(usual.Runs) == 0 {
 		return "", ""
 	}
-	limit := faster * usual.quartile()
+	limit := usual.quartile()
 	for i := range c.Timings {
 		t := &c.Timings[i]
-		if t == usual || t.quartile() > limit || t.First == 0 {
+		if t == usual || !t.beats(usual) || t.quartile() > limit || t.First == 0 {
 			continue
 		}
 		instead := ""
