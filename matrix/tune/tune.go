@@ -132,7 +132,7 @@ func (c *Choice) decide() (best, sooner string) {
 		}
 		instead := ""
 		if float64(t.First) > later*float64(usual.First) {
-			if parts(t.Variant) == "" || parts(t.Variant) != parts(c.Usual) {
+			if !c.replaces(t.Variant) {
 				continue
 			}
 			instead = c.Usual
@@ -140,6 +140,15 @@ func (c *Choice) decide() (best, sooner string) {
 		best, sooner, limit = t.Variant, instead, t.quartile()
 	}
 	return best, sooner
+}
+
+// replaces reports whether the usual variant can be launched in the place of another: it leaves the same partial results.
+func (c *Choice) replaces(variant string) bool {
+	switch c.Family {
+	case kernels.Families[kernels.FamilyLinear], kernels.Families[kernels.FamilyBlock]:
+		return true
+	}
+	return parts(variant) != "" && parts(variant) == parts(c.Usual)
 }
 
 // parts is the part of a product's name that says in how many parts it is computed.

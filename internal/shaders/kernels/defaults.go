@@ -28,9 +28,9 @@ type defaults struct {
 //
 // An invocation of a software adapter transposes several blocks where there are many: a good part of its time goes into reading the
 // parameters. Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction
-// longer. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
+// longer; threads of SIMD take workgroups of 64 each, so that it needs more. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
-	simd:        {&simdCosts, &rowsChunks, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	simd:        {&simdCosts, &rowsChunks, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
 	swiftShader: {&swiftShaderCosts, &rows64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	software:    {&llvmpipeCosts, &rows64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	integrated:  {&llvmpipeCosts, &tree256, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
@@ -47,6 +47,7 @@ var (
 	tree256     = pass{form: foldTree, size: 256, each: 1024, busy: 256}
 	cols1       = pass{form: foldCols, size: laneSize, each: 1, busy: 512, few: fewVectors}
 	cols4       = pass{form: foldCols, size: laneSize, each: 4, busy: 512, few: fewVectors}
+	colsChunks  = pass{form: foldCols, size: laneSize, each: 4, busy: 1 << 12, few: fewVectors}
 	colsMany    = pass{form: foldCols, size: laneSize, each: 1, busy: 1 << 16}
 	softmax16   = pass{form: softmaxRows, size: 16}
 	softmax64   = pass{form: softmaxRows, size: 64}

@@ -21,19 +21,27 @@ func Linear(n int, t fuse.Type, d *Device) *Launch {
 	vectors := quads(n)
 	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
 	each := linearSize
+	var sooner *Launch
 	if tunes && d.Tuned != nil {
-		if v := d.choose(FamilyLinear, t, 1, n, &linear256); v != &linear256 {
+		v, later := d.choose(FamilyLinear, t, 1, n, &linear256)
+		if v != &linear256 {
 			k.form, each, k.params = v.form, v.size*v.each, append(k.params, v.size, v.each)
 		}
+		if later {
+			sooner = Linear(n, t, d.untuned())
+		}
 	}
-	return k.launch(shaders.Ceil(vectors, each), n, vectors)
+	l := k.launch(shaders.Ceil(vectors, each), n, vectors)
+	l.Sooner = sooner
+	return l
 }
 
 // Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
 func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 	size, wide := gridSize, 1
 	if tunes && d.Tuned != nil {
-		size = d.choose(FamilyGrid, t, rows, cols, &grid64).size
+		v, _ := d.choose(FamilyGrid, t, rows, cols, &grid64)
+		size = v.size
 	}
 	for wide < size && wide < quads(cols) {
 		wide *= 2
@@ -46,14 +54,20 @@ func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 
 // Block plans a pass with operands that are stored the other way round than the result.
 func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
+	var sooner *Launch
 	v := d.shipped().block[shaders.Bit(rows*cols >= manyBlocks*16)]
 	if tunes && d.Tuned != nil {
-		v = d.choose(FamilyBlock, t, rows, cols, v)
+		var later bool
+		if v, later = d.choose(FamilyBlock, t, rows, cols, v); later {
+			sooner = Block(rows, cols, t, d.untuned())
+		}
 	}
 	each := v.each
 	across := shaders.Ceil(cols, 4*blockSide*each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
-	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	l := k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	l.Sooner = sooner
+	return l
 }
 
 // Words plans a pass with a packed result that is not aligned to vectors: rows of stride elements of size bytes from offset on.

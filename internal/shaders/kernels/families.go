@@ -77,6 +77,7 @@ var passes = [...][]*pass{
 		{foldCols, laneSize, 2, 1 << 14, 0},
 		{foldCols, laneSize, 4, 512, 0},
 		&cols4,
+		&colsChunks,
 		{foldCols, laneSize, 4, 1 << 12, 0},
 	},
 	FamilySoftmax: {

@@ -146,12 +146,13 @@ type Kernel struct {
 type Launch struct {
 	Kernel
 	Groups [3]uint32
-	Shape  []int // begins the parameter block
+	Shape  []int   // begins the parameter block
+	Sooner *Launch // computes the same until the kernel is compiled; nil: it is worth waiting for
 }
 
 // launch completes the description of a launch.
 func (k Kernel) launch(groups int, shape ...int) *Launch {
-	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, k.form.shape-len(shape))...)}
+	return &Launch{Kernel: k, Groups: shaders.Fold(groups), Shape: append(shape, make([]int, k.form.shape-len(shape))...)}
 }
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.

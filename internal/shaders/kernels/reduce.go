@@ -23,7 +23,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 	usual := d.shipped().rows
 	v := usual
 	if tunes && d.Tuned != nil {
-		v = d.choose(FamilyRows, f.Of, rows, cols, usual)
+		v, _ = d.choose(FamilyRows, f.Of, rows, cols, usual)
 	}
 	if parts = 1; vectors > alone {
 		parts = min(shaders.Ceil(v.busy, max(rows, 1)), shaders.Ceil(vectors, v.each))
@@ -46,7 +46,7 @@ func FoldCols(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 	across := max(quads(cols), 1)
 	v := d.shipped().cols[shaders.Bit(across >= manyVectors)]
 	if tunes && d.Tuned != nil {
-		v = d.choose(FamilyCols, f.Of, rows, cols, v)
+		v, _ = d.choose(FamilyCols, f.Of, rows, cols, v)
 	}
 	lanes := shaders.Ceil(across, v.each)
 	parts = 1
@@ -76,7 +76,7 @@ func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 	}
 	v := d.shipped().softmax[shaders.Bit(rows >= manyRows)]
 	if tunes && d.Tuned != nil {
-		v = d.choose(FamilySoftmax, fuse.F32, rows, cols, v)
+		v, _ = d.choose(FamilySoftmax, fuse.F32, rows, cols, v)
 	}
 	if cols > longestRow {
 		v = &softmaxLong

@@ -79,11 +79,19 @@ func (t *Tuned) find(c *Class) (found Answer, exact bool) {
 }
 
 // choose returns the variant that a pass over rows x cols elements is planned by, where the device was tuned.
-func (d *Device) choose(family Family, t fuse.Type, rows, cols int, usual *pass) *pass {
+// later tells that the usual one is used until it is compiled.
+func (d *Device) choose(family Family, t fuse.Type, rows, cols int, usual *pass) (v *pass, later bool) {
 	return d.chosen(newClass(family, t, 0, rows, cols), usual)
 }
 
-func (d *Device) chosen(c Class, usual *pass) *pass {
+// untuned is the device as if it had not been tuned.
+func (d *Device) untuned() *Device {
+	u := *d
+	u.Tuned = nil
+	return &u
+}
+
+func (d *Device) chosen(c Class, usual *pass) (v *pass, later bool) {
 	offer := passes[c.Family]
 	if ask := d.tuner().Asked; ask != nil {
 		var names []string
@@ -97,11 +105,11 @@ func (d *Device) chosen(c Class, usual *pass) *pass {
 	if a, _ := d.tuner().find(&c); a.Best != "" && a.Best != usual.name() {
 		for _, v := range offer {
 			if v.fits(d) && v.name() == a.Best {
-				return v
+				return v, a.Sooner != ""
 			}
 		}
 	}
-	return usual
+	return usual, false
 }
 
 // The names of products that are not computed by a variant of a table.
@@ -163,8 +171,8 @@ func (v *variant) affordable(r *Request) bool {
 
 // tuned plans the product by the answer of the device's tuner, or as usual. all is the choices of the device's class.
 func (r *Request) tuned(all []choice) (*Product, error) {
-	untuned, d := *r, *r.Device
-	d.Tuned, untuned.Device = nil, &d
+	untuned := *r
+	untuned.Device = r.Device.untuned()
 	usual, err := untuned.Pick()
 	if err != nil || r.Stack > 0 || r.A.Type != r.B.Type {
 		return usual, err
