@@ -122,7 +122,7 @@ func newTuner(ctx context.Context, dev *gpu.Device) (*tuner, error) {
 
 // force has expressions on a device computed by a variant.
 func force(dev *gpu.Device, tuned *kernels.Tuned) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) {
+	exec.Of(dev).Tune(func(info *plan.Device) {
 		if info.Tuned = nil; tuned != nil {
 			info.Tuned = tuned
 		}

@@ -252,7 +252,7 @@ func (r *Results) Apply(dev *gpu.Device) error {
 }
 
 func (r *Results) apply(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) {
+	exec.Of(dev).Tune(func(info *plan.Device) {
 		if info.Tuned = nil; r != nil && !r.Off && len(r.Choices) > 0 && !disabled() {
 			info.Tuned = r.tuned()
 		}

@@ -51,7 +51,7 @@ func open(t *testing.T, opts ...gpu.Option) *gpu.Device {
 
 // inUse returns what the planner of a device knows.
 func inUse(dev *gpu.Device) (tuned *kernels.Tuned) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { tuned, _ = info.Tuned.(*kernels.Tuned) })
+	exec.Of(dev).Tune(func(info *plan.Device) { tuned, _ = info.Tuned.(*kernels.Tuned) })
 	return tuned
 }
 

@@ -32,7 +32,9 @@ func Linear(n int, t fuse.Type, d *Device) *Launch {
 		}
 	}
 	l := k.launch(shaders.Ceil(vectors, each), n, vectors)
-	l.Sooner = sooner
+	if tunes {
+		l.Sooner = sooner
+	}
 	return l
 }
 
@@ -66,7 +68,9 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	across := shaders.Ceil(cols, 4*blockSide*each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
 	l := k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
-	l.Sooner = sooner
+	if tunes {
+		l.Sooner = sooner
+	}
 	return l
 }
 

@@ -25,9 +25,10 @@ type Device struct {
 	// SIMD is set for software with vectors of four that runs invocations one after another: to [SIMD], which only programs have that
 	// may have such a device.
 	SIMD           *Special
-	MaxInvocations int // of one workgroup
-	MaxMemory      int // bytes of workgroup memory of one kernel
-	Tuned          any // a *[Tuned], of which programs for pages know nothing, or nil if the device was not tuned
+	MaxInvocations int       // of one workgroup
+	MaxMemory      int       // bytes of workgroup memory of one kernel
+	_              [0]func() // comparing devices would be code that programs for pages do not need
+	Tuned          any       // a *[Tuned], of which programs for pages know nothing, or nil if the device was not tuned
 }
 
 // Portable is the device that every WebGPU implementation is at least.

@@ -119,7 +119,12 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	}
-	p, err := request(&d, 100, 300, 500).Pick() // the last of the answers may be any
+	d.Tuned = answers(map[Family]string{FamilyLinear: "several 256 4", FamilyBlock: "block 64 2"})
+	linear, block := Linear(1000, fuse.F32, &d).Sooner, Block(300, 500, fuse.F32, &d).Sooner
+	if linear == nil || linear.Name() != before[FamilyLinear] || block == nil || block.Name() != before[FamilyBlock] {
+		t.Errorf("until they are compiled: %v, %v", linear, block)
+	}
+	p, err := request(&d, 100, 300, 500).Pick()
 	if err != nil || p.Sooner != nil && p.Sooner.Parts != p.Parts {
 		t.Error(p, err)
 	}

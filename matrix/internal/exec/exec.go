@@ -142,15 +142,19 @@ func describe(dev *gpu.Device) plan.Device {
 	}
 }
 
-// Tune shows a tuner and tests what kernels are chosen for, how many are kept, and how many plans were made. It waits for the expression
-// that is being queued at most.
-func (x *Executor) Tune(fn func(info *plan.Device, kept *int, planned int)) {
+// Tune lets a tuner and tests change what kernels are chosen for. It waits for the expression that is being queued at most.
+func (x *Executor) Tune(fn func(info *plan.Device)) {
 	_ = x.turn.Take(context.Background()) // which does not end
 	defer x.turn.Give()
-	old := x.info
-	if fn(&x.info, &x.kernels.Most, x.planned); x.info != old {
-		x.plans.Clear()
-	}
+	fn(&x.info)
+	x.plans.Clear()
+}
+
+// Inspect shows tests how many kernels are kept and how many plans were made.
+func (x *Executor) Inspect(fn func(kept *int, planned int)) {
+	_ = x.turn.Take(context.Background()) // which does not end
+	defer x.turn.Give()
+	fn(&x.kernels.Most, x.planned)
 }
 
 // Assign queues the computation of n into dst, whose size is n's. Kernels are compiled under the context.
