@@ -182,8 +182,36 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
 }
 
+// addVariants adds what a tuner may choose beside what adapters usually compute by.
+func addVariants(t *testing.T, p programs, f *fuse.Func) {
+	const et = fuse.F32
+	fold := kernels.Fold{Op: fuse.ReduceSum, Of: et}
+	for _, size := range []int{640, 641} {
+		each := map[kernels.Family]func(*kernels.Device) *kernels.Launch{
+			kernels.FamilyLinear:  func(d *kernels.Device) *kernels.Launch { return kernels.Linear(size, et, d) },
+			kernels.FamilyGrid:    func(d *kernels.Device) *kernels.Launch { return kernels.Grid(9, size, et, d) },
+			kernels.FamilyBlock:   func(d *kernels.Device) *kernels.Launch { return kernels.Block(64, size, et, d) },
+			kernels.FamilyRows:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldRows(fold, 9, size, true, d); return l },
+			kernels.FamilyCols:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldCols(fold, 9, size, true, d); return l },
+			kernels.FamilySoftmax: func(d *kernels.Device) *kernels.Launch { return kernels.Softmax(9, size, false, false, d) },
+		}
+		for _, launch := range each {
+			var class kernels.Class
+			var names []string
+			d := kernels.Device{MaxInvocations: 256, MaxMemory: 16384}
+			d.Tuned = &kernels.Tuned{Asked: func(c kernels.Class, all []string, _ string) { class, names = c, all }}
+			launch(&d)
+			for _, name := range names {
+				d.Tuned = &kernels.Tuned{Answers: []kernels.Answer{{Class: class, Best: name}}}
+				p.launch(t, launch(&d), f)
+			}
+		}
+	}
+}
+
 func allPrograms(t *testing.T) programs {
 	p := programs{}
+	addVariants(t, p, chain(fuse.F32, fuse.Vector))
 	addFactors(t, p)
 	addSparse(t, p)
 	for _, et := range types {
@@ -193,13 +221,13 @@ func allPrograms(t *testing.T) programs {
 				continue
 			}
 			for _, odd := range []int{0, 1} {
-				p.launch(t, kernels.Linear(64+odd), f)
-				p.launch(t, kernels.Grid(4, 64+odd), f)
-				p.launch(t, kernels.Block(8, 64+odd, false), f)
-				p.launch(t, kernels.Block(800, 640+odd, true), f)
+				p.launch(t, kernels.Linear(64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Grid(4, 64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Block(8, 64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Block(800, 640+odd, et, &kernels.Device{Software: true}), f)
 			}
-			p.launch(t, kernels.Grid(4, 64), placing(et))
-			p.launch(t, kernels.Block(8, 64, false), placing(et))
+			p.launch(t, kernels.Grid(4, 64, et, &kernels.Portable), placing(et))
+			p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), placing(et))
 			if et != fuse.F16 {
 				addFolds(t, p, et, f)
 			}
@@ -215,7 +243,7 @@ func allPrograms(t *testing.T) programs {
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
 			for _, cols := range []int{200, 2000} {
-				for _, simd := range []*kernels.Family{nil, kernels.SIMD} {
+				for _, simd := range []*kernels.Special{nil, kernels.SIMD} {
 					d := &kernels.Device{Software: software, SIMD: simd}
 					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))
 				}
@@ -228,8 +256,8 @@ func allPrograms(t *testing.T) programs {
 // addPacked adds the kernels that write elements that share words; what reads them is the same text everywhere.
 func addPacked(t *testing.T, p programs, et fuse.Type) {
 	for _, f := range []*fuse.Func{chain(et, fuse.Vector), placing(et)} {
-		p.launch(t, kernels.Linear(65), f)
-		p.launch(t, kernels.Block(8, 64, false), f)
+		p.launch(t, kernels.Linear(65, et, &kernels.Portable), f)
+		p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
 	r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable}

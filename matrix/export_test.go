@@ -19,35 +19,35 @@ func UseNarrowKernels(dev *gpu.Device) { pretend(dev, true) }
 
 // UseOneLaunch makes expressions on the device take kernels of products that need no launch before or behind them.
 func UseOneLaunch(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.SIMD, info.Native = nil, false })
+	exec.Of(dev).Tune(func(info *plan.Device) { info.SIMD, info.Native = nil, false })
 }
 
 // UseSIMDKernels makes expressions on the device take the kernels meant for SIMD on the CPU.
 func UseSIMDKernels(dev *gpu.Device) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) {
+	exec.Of(dev).Tune(func(info *plan.Device) {
 		info.Software, info.SIMD, info.Native = true, kernels.SIMD, false
 	})
 }
 
 func pretend(dev *gpu.Device, swiftShader bool) {
 	UseOneLaunch(dev)
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SwiftShader = swiftShader, swiftShader })
+	exec.Of(dev).Tune(func(info *plan.Device) { info.Software, info.SwiftShader = swiftShader, swiftShader })
 }
 
 // KeepKernels makes expressions on the device keep n kernels.
 func KeepKernels(dev *gpu.Device, n int) {
-	exec.Of(dev).Tune(func(_ *plan.Device, kept *int, _ int) { *kept = n })
+	exec.Of(dev).Inspect(func(kept *int, _ int) { *kept = n })
 }
 
 // Planned returns how many plans were made for expressions on the device.
 func Planned(dev *gpu.Device) (n int) {
-	exec.Of(dev).Tune(func(_ *plan.Device, _ *int, planned int) { n = planned })
+	exec.Of(dev).Inspect(func(_ *int, planned int) { n = planned })
 	return n
 }
 
 // ComputeAsWritten makes expressions on the device be computed in the order in which they are written, or rewritten first.
 func ComputeAsWritten(dev *gpu.Device, written bool) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.AsWritten = written })
+	exec.Of(dev).Tune(func(info *plan.Device) { info.AsWritten = written })
 }
 
 // OtherNames are the names of other libraries, with what Eval suggests.
@@ -55,7 +55,7 @@ const OtherNames = otherNames
 
 // During runs fn as if an evaluation on the device took that long.
 func During(dev *gpu.Device, fn func()) {
-	exec.Of(dev).Tune(func(*plan.Device, *int, int) { fn() })
+	exec.Of(dev).Inspect(func(*int, int) { fn() })
 }
 
 // Balance makes another balancer decide the shares of a group.

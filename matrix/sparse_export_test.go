@@ -10,5 +10,5 @@ import (
 
 // LimitSparseScratch makes products with long rows use so few bytes of temporary memory at a time on a device.
 func LimitSparseScratch(dev *gpu.Device, bytes int) {
-	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Scratch = bytes })
+	exec.Of(dev).Tune(func(info *plan.Device) { info.Scratch = bytes })
 }

@@ -36,7 +36,7 @@ var floors = [][]string{
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},
-	{"matrix/graph", "matrix/nn", "matrix/tensor"},
+	{"matrix/graph", "matrix/nn", "matrix/tensor", "matrix/tune"},
 	{"wasm", "native", "native/rajveer/register", "web", "e2e"},
 }
 

@@ -109,7 +109,7 @@ The exit status is 0, or 1 after a failure. With --json a failure is an object, 
 	flags.BoolVar(&a.json, "json", false, "print one line of JSON")
 	flags.StringVar(&a.driver, "driver", "", "use this driver only (see sublet info; also $SUBLET_DRIVER)")
 	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
-	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand(), a.runCommand())
+	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand(), a.runCommand(), a.tuneCommand())
 	root.SetOut(a.out) // the next call looks at it
 	refuseWords(root)
 	return root

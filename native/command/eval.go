@@ -261,12 +261,18 @@ func (t *task) open(ctx context.Context) (err error) {
 	case t.dev != nil:
 		return nil
 	case !t.chosen:
-		t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))
+		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err != nil {
+			return err
+		}
 		t.opened = []*gpu.Device{t.dev}
-		return err
+		t.useTuning(t.dev)
+		return nil
 	}
 	if t.opened, err = t.selected.open(ctx, t.app); err != nil {
 		return err
+	}
+	for _, dev := range t.opened {
+		t.useTuning(dev)
 	}
 	t.dev = t.opened[0]
 	t.group, err = matrix.On(t.opened...)

@@ -29,7 +29,8 @@ nothing but the oracle is left; what its driver is known to do wrong, by the tes
 With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
 IEEE 754 does not allow is computed on each: "flushes subnormals" (results below 2^-126 become 0), "reassociates"
 ((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Sums and differences of this program are written so
-that only subnormals are lost.`,
+that only subnormals are lost. TUNED says of how many sizes that sublet tune timed another kernel than the usual one is
+used; --json names the file of the timings.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.info(c.Context()) },
 	}
@@ -63,6 +64,7 @@ type adapter struct {
 	Features []string `json:"features"`
 	// Arithmetic is nil where no device can be opened.
 	Arithmetic *arithmetic `json:"arithmetic"`
+	Tuning     tuned       `json:"tuning"`
 }
 
 // limits are those of gpu.Limits.
@@ -99,7 +101,8 @@ func (a *app) info(ctx context.Context) error {
 		i := ad.Info
 		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
 			rank, why := ad.Rank()
-			one := adapter{i.Driver, ad.Experimental, rank, why, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
+			one := adapter{i.Driver, ad.Experimental, rank, why, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil, tuned{}}
+			one.Tuning, _ = tuning(i)
 			if done, err := probe(ctx, ad); err == nil {
 				one.Arithmetic = &done
 			} else {
@@ -115,14 +118,14 @@ func (a *app) info(ctx context.Context) error {
 }
 
 func (found info) print(out io.Writer) error {
-	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES\tRANK"}
+	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES\tTUNED\tRANK"}
 	for _, ad := range found.Adapters {
 		name := ad.Driver
 		if ad.Experimental {
 			name += " (experimental)"
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s\t%d: %s",
-			name, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " "), ad.Rank, ad.Why))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s\t%s\t%d: %s",
+			name, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " "), ad.Tuning, ad.Rank, ad.Why))
 	}
 	if err := printTable(out, rows); err != nil || len(found.Failures) == 0 {
 		return err

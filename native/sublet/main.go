@@ -8,6 +8,7 @@
 //	sublet params list model.params
 //	sublet params convert model.params model.safetensors
 //	sublet run add3.wgsl -g 1000 -l 100 -a arr=arr.npy:partial-read,write -o arr=out.npy
+//	sublet tune
 //
 // With --json every command prints one JSON value on standard output, and an object when it fails. The exit status is 0 or 1.
 package main

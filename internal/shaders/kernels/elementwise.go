@@ -7,47 +7,71 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's.
+// Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's, and how many blocks are many.
 const (
 	linearSize = 256
 	wordsSize  = 64
 	gridSize   = 64
 	blockSide  = 8
-
-	// An invocation of a software adapter computes several blocks where there are many: a good part of its time goes into
-	// reading the parameters.
-	severalBlocks = 4
-	manyBlocks    = 1024
+	manyBlocks = 1024
 )
 
-// Linear plans a pass over n elements, at least one: operands and a result that are contiguous in one order, as a single row.
-func Linear(n int) *Launch {
+// Linear plans a pass over n elements of a type, at least one: operands and a result that are contiguous in one order, as a single row.
+func Linear(n int, t fuse.Type, d *Device) *Launch {
 	vectors := quads(n)
 	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
-	return k.launch(shaders.Ceil(vectors, linearSize), n, vectors)
+	each := linearSize
+	var sooner *Launch
+	if tunes && d.Tuned != nil {
+		v, later := d.choose(FamilyLinear, t, 1, n, &linear256)
+		if v != &linear256 {
+			k.form, each, k.params = v.form, v.size*v.each, append(k.params, v.size, v.each)
+		}
+		if later {
+			sooner = Linear(n, t, d.untuned())
+		}
+	}
+	l := k.launch(shaders.Ceil(vectors, each), n, vectors)
+	if tunes {
+		l.Sooner = sooner
+	}
+	return l
 }
 
 // Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
-func Grid(rows, cols int) *Launch {
-	wide := 1
-	for wide < gridSize && wide < quads(cols) {
+func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
+	size, wide := gridSize, 1
+	if tunes && d.Tuned != nil {
+		v, _ := d.choose(FamilyGrid, t, rows, cols, &grid64)
+		size = v.size
+	}
+	for wide < size && wide < quads(cols) {
 		wide *= 2
 	}
-	high := gridSize / wide
+	high := size / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
 	return k.launch(across*shaders.Ceil(rows, high), rows, cols, across)
 }
 
 // Block plans a pass with operands that are stored the other way round than the result.
-func Block(rows, cols int, software bool) *Launch {
-	each := 1
-	if software && rows*cols >= manyBlocks*16 {
-		each = severalBlocks
+func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
+	var sooner *Launch
+	v := d.shipped().block[shaders.Bit(rows*cols >= manyBlocks*16)]
+	if tunes && d.Tuned != nil {
+		var later bool
+		if v, later = d.choose(FamilyBlock, t, rows, cols, v); later {
+			sooner = Block(rows, cols, t, d.untuned())
+		}
 	}
+	each := v.each
 	across := shaders.Ceil(cols, 4*blockSide*each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
-	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	l := k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	if tunes {
+		l.Sooner = sooner
+	}
+	return l
 }
 
 // Words plans a pass with a packed result that is not aligned to vectors: rows of stride elements of size bytes from offset on.

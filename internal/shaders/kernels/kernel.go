@@ -20,12 +20,15 @@ import (
 type Device struct {
 	Software    bool // it runs on the CPU
 	SwiftShader bool // software with vectors of four and few registers, where large tiles take long to compile
+	Native      bool // software that runs Go code in place of kernels
+	Integrated  bool // hardware that shares the CPU's memory
 	// SIMD is set for software with vectors of four that runs invocations one after another: to [SIMD], which only programs have that
 	// may have such a device.
-	SIMD           *Family
-	Native         bool // software that runs Go code in place of kernels
-	MaxInvocations int  // of one workgroup
-	MaxMemory      int  // bytes of workgroup memory of one kernel
+	SIMD           *Special
+	MaxInvocations int       // of one workgroup
+	MaxMemory      int       // bytes of workgroup memory of one kernel
+	_              [0]func() // comparing devices would be code that programs for pages do not need
+	Tuned          any       // a *[Tuned], of which programs for pages know nothing, or nil if the device was not tuned
 }
 
 // Portable is the device that every WebGPU implementation is at least.
@@ -105,7 +108,7 @@ var (
 	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4, nil}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
 	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8, nil}
-	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8, nil}
+	foldTree       = &form{"reduce/tree", &foldTreeText, "SIZE", 0, 8, nil}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8, nil}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4, nil}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4, nil}
@@ -144,12 +147,13 @@ type Kernel struct {
 type Launch struct {
 	Kernel
 	Groups [3]uint32
-	Shape  []int // begins the parameter block
+	Shape  []int   // begins the parameter block
+	Sooner *Launch // computes the same until the kernel is compiled; nil: it is worth waiting for
 }
 
 // launch completes the description of a launch.
 func (k Kernel) launch(groups int, shape ...int) *Launch {
-	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, k.form.shape-len(shape))...)}
+	return &Launch{Kernel: k, Groups: shaders.Fold(groups), Shape: append(shape, make([]int, k.form.shape-len(shape))...)}
 }
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
@@ -187,9 +191,9 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	if runsNative && k.native {
 		p.Native = reference{k, f}
 	}
-	params := make([]shaders.Param, len(k.params))
-	for i, name := range strings.Fields(k.form.params) {
-		params[i] = shaders.Param{Name: name, Value: k.params[i]}
+	params, names := make([]shaders.Param, len(k.params)), strings.Fields(k.form.params)
+	for i, v := range k.params { // the file has values for the others
+		params[i] = shaders.Param{Name: names[i], Value: v}
 	}
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
@@ -271,6 +275,10 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 	own := r.k.form.own
 	e, ok := fuse.NewEval[N](r.f, params, storage[own:])
 	if !ok {
+		return
+	}
+	if tunes && r.k.form == mapSeveral {
+		apply(e, 1, shape[0])
 		return
 	}
 	storage = storage[:own]

@@ -203,15 +203,7 @@ var (
 	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
 )
 
-func (r *Request) costs() *costs {
-	switch {
-	case runsSIMD && r.Device.SIMD != nil:
-		return &simdCosts
-	case r.Device.SwiftShader:
-		return &swiftShaderCosts
-	}
-	return &llvmpipeCosts
-}
+func (r *Request) costs() *costs { return r.Device.shipped().costs }
 
 // What is taken to run at the same time: workers of a software adapter, workgroups of hardware. More is no use to fewer,
 // fewer leaves some idle.

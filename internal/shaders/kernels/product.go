@@ -78,6 +78,9 @@ func (r *Request) Pick() (*Product, error) {
 	if err != nil {
 		return nil, err
 	}
+	if tunes && r.Device.Tuned != nil {
+		return r.tuned(all)
+	}
 	if runsNative && r.native() {
 		return r.planNative(), nil
 	}

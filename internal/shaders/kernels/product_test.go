@@ -426,7 +426,7 @@ func TestCalls(t *testing.T) {
 	f := storing(fuse.F32, fuse.F32)
 	f.Calls = []fuse.Call{{Name: "g", Arity: 1, WGSL: "fn g(x: f32) -> f32 { return x; }"}}
 	f.Code = append(f.Code, fuse.Instr{Op: fuse.OpCall, X: 0, Y: 0})
-	l := Grid(3, 5)
+	l := Grid(3, 5, fuse.F32, &Portable)
 	if p := l.Program(f); p.Reference != nil || !strings.Contains(p.Source, "fn g(") {
 		t.Error(p.Name)
 	}

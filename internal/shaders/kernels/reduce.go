@@ -9,69 +9,58 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Workgroup sizes, and how many invocations are enough to keep a device busy. Hardware takes many times what software
-// takes, where more only make the second pass longer.
 const (
-	laneSize     = 64
-	treeSize     = 256
-	softwareBusy = 512
-	hardwareBusy = 1 << 16
-	simdSize     = 4                     // chunks of a workgroup
-	chunkVectors = 2048                  // vectors of a chunk: enough for a launch to be shared by threads, few enough for a sum to be exact
-	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
-	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
-	fewRows      = 1 << 12               // rows of a column that a software adapter folds in one pass, since a second pass would take longer
-	fewVectors   = 1 << 14               // vectors that such a matrix has at most
-	manyVectors  = 64                    // of a row, that an invocation of a software adapter takes four of
+	turns       = shaders.LoopLimit / 2 // loop turns of an invocation
+	alone       = 256                   // vectors, or rows, that are folded without a second pass
+	fewRows     = 1 << 12               // rows of a column that are folded in one pass where a second one takes longer
+	manyVectors = 64                    // of a row, that an invocation of a software adapter takes four of
 )
 
 // FoldRows plans a pass that folds each row of rows x cols elements, or states, to parts partial results, side by side; of one part
-// they are final, if last allows it. Software avoids workgroup memory.
+// they are final, if last allows it.
 func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts int) {
 	vectors := max(quads(cols), 1)
-	if !d.Software {
-		parts = min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
-		parts = max(parts, shaders.Ceil(vectors, turns*treeSize), 1)
+	usual := d.shipped().rows
+	v := usual
+	if tunes && d.Tuned != nil {
+		v, _ = d.choose(FamilyRows, f.Of, rows, cols, usual)
+	}
+	if parts = 1; vectors > alone {
+		parts = min(shaders.Ceil(v.busy, max(rows, 1)), shaders.Ceil(vectors, v.each))
+	}
+	if v.form == foldTree {
+		parts = max(parts, shaders.Ceil(vectors, turns*v.size), 1)
 		k := Kernel{form: foldTree, fold: f.pass(last && parts == 1)}
+		if v != usual {
+			k.params = []int{v.size}
+		}
 		return k.launch(rows*parts, f.shape(rows, cols, parts, 0)...), parts
 	}
-	parts = 1
-	size := laneSize
-	switch {
-	case runsSIMD && d.SIMD != nil:
-		parts, size = shaders.Ceil(vectors, chunkVectors), simdSize
-	case vectors > alone:
-		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
-	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size, shaders.Bit(d.SIMD != nil)}}
-	return k.launch(shaders.Ceil(rows*parts, size), f.shape(rows, cols, parts, 0)...), parts
+	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{v.size, shaders.Bit(d.SIMD != nil)}}
+	return k.launch(shaders.Ceil(rows*parts, v.size), f.shape(rows, cols, parts, 0)...), parts
 }
 
 // FoldCols plans a pass that folds each column to parts partial results, one below the other.
 func FoldCols(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts int) {
 	across := max(quads(cols), 1)
-	busy, wide := hardwareBusy, 1
-	if d.Software {
-		busy = softwareBusy
-		if across >= manyVectors {
-			wide = 4
-		}
+	v := d.shipped().cols[shaders.Bit(across >= manyVectors)]
+	if tunes && d.Tuned != nil {
+		v, _ = d.choose(FamilyCols, f.Of, rows, cols, v)
 	}
-	lanes := shaders.Ceil(across, wide)
+	lanes := shaders.Ceil(across, v.each)
 	parts = 1
-	if few := d.Software && rows <= fewRows && rows*across <= fewVectors; rows > alone && !few {
-		parts = min(shaders.Ceil(busy, lanes), shaders.Ceil(rows, 8))
+	if rows > alone && (rows > fewRows || rows*across > v.few) {
+		parts = min(shaders.Ceil(v.busy, lanes), shaders.Ceil(rows, 8))
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)
-	k := Kernel{form: foldCols, fold: f.pass(last && parts == 1), params: []int{wide}}
+	k := Kernel{form: foldCols, fold: f.pass(last && parts == 1), params: []int{v.each}}
 	return k.launch(shaders.Ceil(lanes*parts, laneSize), f.shape(rows, cols, parts, across)...), parts
 }
 
 const (
-	rowsSize = 16   // leaves enough workgroups for all cores
-	rowsMany = 64   // starts fewer
-	manyRows = 2048 // that are worth it
+	rowsSize = 16   // rows of a workgroup of the kernel that holds them
+	manyRows = 2048 // that larger workgroups are worth it for
 	heldRow  = 4    // vectors of a row that an invocation of a group keeps
 	// longestRow is the longest of the software family, whose invocations go along a row alone.
 	longestRow = 3 * shaders.LoopLimit
@@ -80,24 +69,27 @@ const (
 )
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
-// row. Software avoids workgroup memory unless rows are very long. vectors says that the result is float32 and stored in vectors,
-// or neighbours side by side.
+// row. vectors says that the result is float32 and stored in vectors, or neighbours side by side.
 func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
-	form, size, groups := softmaxGroup, 32, rows
 	if runsSIMD && d.SIMD != nil && vectors && !log {
 		return d.SIMD.softmax(rows, cols)
 	}
-	if d.Software && cols <= longestRow {
-		form, size = softmaxRows, rowsSize
-		if rows >= manyRows {
-			size = rowsMany
-		}
+	v := d.shipped().softmax[shaders.Bit(rows >= manyRows)]
+	if tunes && d.Tuned != nil {
+		v, _ = d.choose(FamilySoftmax, fuse.F32, rows, cols, v)
+	}
+	if cols > longestRow {
+		v = &softmaxLong
+	}
+	groups, size := rows, v.size
+	if v.form == softmaxRows {
 		groups = shaders.Ceil(rows, size)
+	} else if size == 0 { // as the row is long
+		for size = 32; size < 256 && 4*heldRow*size < cols; {
+			size *= 2
+		}
 	}
-	for form == softmaxGroup && size < 256 && 4*heldRow*size < cols {
-		size *= 2
-	}
-	k := Kernel{form: form, params: []int{shaders.Bit(log), size}}
+	k := Kernel{form: v.form, params: []int{shaders.Bit(log), size}}
 	return k.launch(groups, rows, cols, nan)
 }
 

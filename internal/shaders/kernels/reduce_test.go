@@ -221,7 +221,7 @@ func TestPasses(t *testing.T) {
 			checkPass(t, l, parts)
 			lanes := parts
 			if l.form == foldTree {
-				lanes *= treeSize
+				lanes *= tree256.size
 			}
 			if turns := shaders.Ceil(shaders.Ceil(cols, 4), lanes); turns > shaders.LoopLimit {
 				t.Errorf("rows of %d x %d: %d turns", rows, cols, turns)

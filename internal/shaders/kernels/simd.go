@@ -9,15 +9,15 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Family is a set of kernels for one kind of device.
-type Family struct {
+// Special is a set of kernels for one kind of device.
+type Special struct {
 	product func(*Request) *Product
 	softmax func(rows, cols int) *Launch
 }
 
 // SIMD is kernels for processors with vectors of four that run the invocations of a workgroup one after another. The linker leaves
 // them out of programs that do not name them.
-var SIMD = &Family{planSIMD, planHeld}
+var SIMD = &Special{planSIMD, planHeld}
 
 // member is what a form has that belongs to a family.
 type member struct {

@@ -108,9 +108,18 @@ type Executor struct {
 
 type executorKey struct{}
 
+// Began, unless it is nil, is called in a goroutine of its own when a device is to have an executor, perhaps more than once. A tuner
+// sets it when the program starts.
+var Began func(dev *gpu.Device)
+
 // Of returns the executor of a device.
 func Of(dev *gpu.Device) *Executor {
-	return dev.Attach(executorKey{}, func() any { return &Executor{turn: turn.New(), dev: dev, info: describe(dev)} }).(*Executor)
+	return dev.Attach(executorKey{}, func() any {
+		if gpu.RunsNative && Began != nil {
+			go Began(dev)
+		}
+		return &Executor{turn: turn.New(), dev: dev, info: describe(dev)}
+	}).(*Executor)
 }
 
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
@@ -120,7 +129,7 @@ func describe(dev *gpu.Device) plan.Device {
 	if l.MaxLoopsPerInvoking > 0 {
 		storage-- // drivers take a binding to watch loops of the user's
 	}
-	var family *kernels.Family
+	var family *kernels.Special
 	if gpu.RunsSIMD && i.Backend == "wasm" {
 		family = kernels.SIMD
 	}
@@ -128,19 +137,24 @@ func describe(dev *gpu.Device) plan.Device {
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
-			SIMD: family, Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
+			Integrated: i.Kind == driver.KindIntegrated, SIMD: family, Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
 	}
 }
 
-// Tune shows tests what kernels are chosen for, how many are kept, and how many plans were made.
-func (x *Executor) Tune(fn func(info *plan.Device, kept *int, planned int)) {
+// Tune lets a tuner and tests change what kernels are chosen for. It waits for the expression that is being queued at most.
+func (x *Executor) Tune(fn func(info *plan.Device)) {
 	_ = x.turn.Take(context.Background()) // which does not end
 	defer x.turn.Give()
-	old := x.info
-	if fn(&x.info, &x.kernels.Most, x.planned); x.info != old {
-		x.plans.Clear()
-	}
+	fn(&x.info)
+	x.plans.Clear()
+}
+
+// Inspect shows tests how many kernels are kept and how many plans were made.
+func (x *Executor) Inspect(fn func(kept *int, planned int)) {
+	_ = x.turn.Take(context.Background()) // which does not end
+	defer x.turn.Give()
+	fn(&x.kernels.Most, x.planned)
 }
 
 // Assign queues the computation of n into dst, whose size is n's. Kernels are compiled under the context.

@@ -16,7 +16,11 @@ import (
 
 // launch appends a step to the plan.
 func (b *builder) launch(l *kernels.Launch, own ...Binding) {
-	b.p.plan.Steps = append(b.p.plan.Steps, b.step(l, own...))
+	s := b.step(l, own...)
+	if gpu.RunsNative && l.Sooner != nil {
+		s.Sooner = b.step(l.Sooner, own...)
+	}
+	b.p.plan.Steps = append(b.p.plan.Steps, s)
 }
 
 // step is the launch of a kernel with the builder's function. It chooses how each operand is read and the result written, and

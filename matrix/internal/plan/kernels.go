@@ -18,19 +18,20 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 	b := p.newBuilder(dst, n.Type, transposed)
 	b.build(n, transposed)
 	b.block = b.transposedLoads()
+	t, d := b.result.Type, &p.Device.Device
 	switch {
 	case b.hazard():
 		p.viaTemp(dst, n)
 	case b.linear():
 		b.flatten()
 		b.result.Layout = flat(b.result.Layout)
-		b.launch(kernels.Linear(b.cols))
+		b.launch(kernels.Linear(b.cols, t, d))
 	case b.unaligned():
 		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row, b.result.Type.Size()))
 	case b.block:
-		b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
+		b.launch(kernels.Block(b.rows, b.cols, t, d))
 	default:
-		b.launch(kernels.Grid(b.rows, b.cols))
+		b.launch(kernels.Grid(b.rows, b.cols, t, d))
 	}
 }
 

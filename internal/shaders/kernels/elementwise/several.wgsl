@@ -1,0 +1,42 @@
+// several: what linear does, with EACH vectors of four for each invocation, SIZE vectors apart, so that neighbouring invocations
+// touch neighbouring memory. Workgroups are folded over x and y. TAIL is set when the number of elements is no multiple of 4: the
+// last vector is then written in part.
+// Reference: apply in elementwise.go.
+
+const SIZE: u32 = 256u; // @param
+const EACH: u32 = 4u; // @param
+const TAIL: bool = true; // @param
+
+struct Shape {
+  cols: u32, // elements
+  vectors: u32,
+  pad0: u32,
+  pad1: u32,
+}
+
+// @fuse
+alias V = vec4<f32>;
+struct Params { shape: Shape }
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[j >> 2u] = r; }
+// @end
+
+@compute @workgroup_size(SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let first = (group.x + group.y * groups.x) * (SIZE * EACH) + local;
+  if (first >= p.shape.vectors) { return; }
+  let f = fixed();
+  for (var n = 0u; n < EACH; n++) { // @unroll
+    let q = first + n * SIZE;
+    if (q < p.shape.vectors) {
+      let j = q << 2u;
+      var width = 4u;
+      if (TAIL) { width = min(p.shape.cols - j, 4u); }
+      store(f, 0u, j, width, apply(f, 0u, j, V()));
+    }
+  } // @unroll
+}

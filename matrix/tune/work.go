@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tune
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// Work is something to time: a family of kernels and a size.
+type Work struct {
+	// Family is "product", "vector" (products of a row and a matrix, and with Layout 2 of a matrix and a column), "reduce-rows",
+	// "reduce-columns", "softmax" (of rows), "transpose", "elementwise", or "grid": element-wise functions of parts of matrices.
+	Family     string
+	Rows, Cols int   // of the result of products, of the operand otherwise
+	Inner      int   // of products
+	Layout     uint8 // of products: 1 where the left factor is stored by columns, plus 2 where the right one is
+}
+
+// The most elements of a matrix that is timed.
+const mostElements = 1 << 26
+
+// ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, and "softmax:777x333". Letters
+// behind products tell which factors are stored by columns, n or t for each: "product:64x64x64:nt".
+func ParseWork(text string) (Work, error) {
+	bad := func() (Work, error) {
+		return Work{}, fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS, of ",
+			strings.Join(kernels.Families[:], ", "))
+	}
+	family, rest, _ := strings.Cut(text, ":")
+	sizes, letters, lettered := strings.Cut(rest, ":")
+	w := Work{Family: family}
+	var n []int
+	for s := range strings.SplitSeq(sizes, "x") {
+		v, err := strconv.Atoi(s)
+		if err != nil {
+			return bad()
+		}
+		n = append(n, v)
+	}
+	if w.multiplies() && len(n) == 3 {
+		w.Rows, w.Inner, w.Cols = n[0], n[1], n[2]
+		at := slices.Index([]string{"nn", "tn", "nt", "tt"}, letters)
+		if w.Layout = uint8(max(at, 0)); lettered && at < 0 {
+			return bad()
+		}
+	} else if w.Rows = n[0]; len(n) == 2 && !lettered {
+		w.Cols = n[1]
+	}
+	if w.check() != nil {
+		return bad()
+	}
+	return w, nil
+}
+
+func (w *Work) multiplies() bool {
+	return w.Family == kernels.Families[kernels.FamilyProduct] || w.Family == kernels.Families[kernels.FamilyVector]
+}
+
+// String is the text that [ParseWork] reads.
+func (w Work) String() string {
+	text := w.Family + ":" + strconv.Itoa(w.Rows)
+	if w.multiplies() {
+		text += "x" + strconv.Itoa(w.Inner)
+	}
+	text += "x" + strconv.Itoa(w.Cols)
+	if w.Layout > 0 && w.Layout < 4 {
+		text += ":" + []string{"nn", "tn", "nt", "tt"}[w.Layout]
+	}
+	return text
+}
+
+// check tells what is wrong with the work.
+func (w *Work) check() error {
+	large := func(a, b int) bool {
+		return a < 1 || b < 1 || a > mostElements || b > mostElements || a > mostElements/b
+	}
+	inner := max(w.Inner, 1)
+	switch {
+	case !slices.Contains(kernels.Families[:], w.Family):
+		return fail("Run", gpu.ErrInvalid, "no family ", strconv.Quote(w.Family), "; there are ", strings.Join(kernels.Families[:], ", "))
+	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && !w.multiplies(),
+		w.Family == kernels.Families[kernels.FamilyVector] && w.Rows != 1, w.Family == kernels.Families[kernels.FamilyProduct] && w.Rows == 1:
+		return fail("Run", gpu.ErrInvalid, w.String(), ": products have three sizes, vectors one row, and others two sizes")
+	case large(w.Rows, w.Cols), large(w.Rows, inner), large(inner, w.Cols):
+		return fail("Run", gpu.ErrLimit, w.String(), ": sizes are at least 1, and matrices have at most ", mostElements, " elements")
+	}
+	return nil
+}
+
+// Suite is what is timed unless something else is asked for. Each choice serves sizes up to twice and down to half of these, too.
+func Suite() []Work {
+	return []Work{
+		{"product", 64, 64, 64, 0},
+		{"product", 256, 256, 256, 0},
+		{"product", 1024, 1024, 1024, 0},
+		{"product", 256, 256, 256, 1},
+		{"product", 256, 256, 256, 2},
+		{"product", 4096, 64, 64, 0},
+		{"product", 2048, 32, 16, 0},
+		{"vector", 1, 2048, 2048, 0},
+		{"vector", 1, 2048, 2048, 2},
+		{"reduce-rows", 1, 1 << 20, 0, 0},
+		{"reduce-rows", 1024, 1024, 0, 0},
+		{"reduce-rows", 16384, 64, 0, 0},
+		{"reduce-columns", 1024, 1024, 0, 0},
+		{"reduce-columns", 16384, 64, 0, 0},
+		{"softmax", 64, 16384, 0, 0},
+		{"softmax", 1024, 1024, 0, 0},
+		{"softmax", 16384, 64, 0, 0},
+		{"transpose", 1024, 1024, 0, 0},
+		{"transpose", 256, 256, 0, 0},
+		{"elementwise", 1024, 1024, 0, 0},
+		{"elementwise", 256, 256, 0, 0},
+		{"grid", 1024, 1024, 0, 0},
+	}
+}
+
+// bench is work on a device: an expression and where its result goes.
+type bench struct {
+	dst   *matrix.Dense[float32]
+	expr  *matrix.Expr[float32]
+	owned []*matrix.Dense[float32]
+}
+
+func (b *bench) close() error {
+	var err error
+	for _, m := range b.owned {
+		err = errors.Join(err, m.Close())
+	}
+	return err
+}
+
+// random makes an operand of numbers between -1 and 1, always the same.
+func (b *bench) random(dev *gpu.Device, rows, cols int, opts ...matrix.Options) (*matrix.Dense[float32], error) {
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	data := make([]float32, rows*cols)
+	for i := range data {
+		data[i] = 2*rng.Float32() - 1
+	}
+	m, err := matrix.FromSlice(dev, rows, cols, data, opts...)
+	if err == nil {
+		b.owned = append(b.owned, m)
+	}
+	return m, err
+}
+
+// build makes the operands, the expression and the result of work.
+func (w *Work) build(dev *gpu.Device) (*bench, error) {
+	b := &bench{}
+	rows, cols := w.Rows, w.Cols
+	var err error
+	var first, second *matrix.Dense[float32]
+	make := func(m **matrix.Dense[float32], rows, cols int, turned bool) {
+		if err != nil {
+			return
+		}
+		if turned {
+			rows, cols = cols, rows
+		}
+		*m, err = b.random(dev, rows, cols)
+	}
+	switch {
+	case w.multiplies():
+		make(&first, rows, w.Inner, w.Layout&1 != 0)
+		make(&second, w.Inner, cols, w.Layout&2 != 0)
+	case w.Family == "transpose":
+		make(&first, cols, rows, false)
+	case w.Family == "grid":
+		make(&first, rows, cols+4, false)
+	default:
+		make(&first, rows, cols, false)
+		make(&second, rows, cols, false)
+	}
+	if err == nil {
+		b.expr = w.expression(first, second)
+		rows, cols = b.expr.Dims()
+		b.dst, err = matrix.New[float32](dev, rows, cols)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	b.owned = append(b.owned, b.dst)
+	return b, nil
+}
+
+func (w *Work) expression(a, b *matrix.Dense[float32]) *matrix.Expr[float32] {
+	var x, y matrix.Operand[float32] = a, b
+	switch w.Family {
+	case "product", "vector":
+		if w.Layout&1 != 0 {
+			x = matrix.Transpose(x)
+		}
+		if w.Layout&2 != 0 {
+			y = matrix.Transpose(y)
+		}
+		return matrix.Mul(x, y)
+	case "reduce-rows":
+		if w.Rows == 1 {
+			return matrix.Sum(x)
+		}
+		return matrix.SumRows(x)
+	case "reduce-columns":
+		return matrix.SumCols(x)
+	case "softmax":
+		return matrix.Softmax(x)
+	case "transpose":
+		return matrix.Transpose(x)
+	case "grid":
+		return matrix.Exp(a.Slice(0, w.Rows, 4, w.Cols+4))
+	}
+	return matrix.Add(matrix.Scale(0.5, x), y)
+}
