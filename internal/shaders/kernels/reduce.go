@@ -44,7 +44,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size, shaders.Bit(d.SIMD != nil)}}
+	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{size}}
 	return k.launch(shaders.Ceil(rows*parts, size), f.shape(rows, cols, parts, 0)...), parts
 }
 
