@@ -42,6 +42,17 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	return f
 }
 
+// crossed is a function whose first operand lies the other way round, aligned to vectors or not.
+func crossed(f *fuse.Func, aligned bool) *fuse.Func {
+	c := *f
+	c.Loads = slices.Clone(f.Loads)
+	c.Loads[0].Class = fuse.Across
+	if aligned {
+		c.Loads[0].Class = fuse.Crossed
+	}
+	return &c
+}
+
 // placing reads a matrix at rows and columns that are computed, of numbers of other types.
 func placing(t fuse.Type) *fuse.Func {
 	other := [...]fuse.Type{
@@ -195,11 +206,11 @@ func allPrograms(t *testing.T) programs {
 			for _, odd := range []int{0, 1} {
 				p.launch(t, kernels.Linear(64+odd), f)
 				p.launch(t, kernels.Grid(4, 64+odd), f)
-				p.launch(t, kernels.Block(8, 64+odd, false), f)
-				p.launch(t, kernels.Block(800, 640+odd, true), f)
+				p.launch(t, kernels.Block(8+odd, 64+odd, &kernels.Portable), f)
+				p.launch(t, kernels.Block(800, 640+odd, &kernels.Device{Software: true, SIMD: kernels.SIMD}), crossed(f, odd == 0))
 			}
 			p.launch(t, kernels.Grid(4, 64), placing(et))
-			p.launch(t, kernels.Block(8, 64, false), placing(et))
+			p.launch(t, kernels.Block(8, 64, &kernels.Portable), placing(et))
 			if et != fuse.F16 {
 				addFolds(t, p, et, f)
 			}
@@ -229,7 +240,7 @@ func allPrograms(t *testing.T) programs {
 func addPacked(t *testing.T, p programs, et fuse.Type) {
 	for _, f := range []*fuse.Func{chain(et, fuse.Vector), placing(et)} {
 		p.launch(t, kernels.Linear(65), f)
-		p.launch(t, kernels.Block(8, 64, false), f)
+		p.launch(t, kernels.Block(8, 64, &kernels.Portable), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
 	r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable}

@@ -7,15 +7,15 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's.
+// Size of the workgroups of the one-dimensional kernels, and of Grid's and Block's.
 const (
 	linearSize = 256
 	wordsSize  = 64
 	gridSize   = 64
-	blockSide  = 8
 
-	// An invocation of a software adapter computes several blocks where there are many: a good part of its time goes into
-	// reading the parameters.
+	// Block reads whole cache lines with workgroups that are no wider.
+	blockWide = 16
+	// To [SIMD], reading the parameters is a good part of an invocation's time: it computes several blocks where there are many.
 	severalBlocks = 4
 	manyBlocks    = 1024
 )
@@ -27,12 +27,19 @@ func Linear(n int) *Launch {
 	return k.launch(shaders.Ceil(vectors, linearSize), n, vectors)
 }
 
-// Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
-func Grid(rows, cols int) *Launch {
+// width is that of a workgroup in vectors, at most as wide as the rows are. It is more than most only for what is too thin to fill
+// a workgroup of that width.
+func width(high, cols, most int) int {
 	wide := 1
-	for wide < gridSize && wide < quads(cols) {
+	for wide < gridSize && wide < quads(cols) && (wide < most || gridSize/wide > high) {
 		wide *= 2
 	}
+	return wide
+}
+
+// Grid plans a pass over a result of any layout, with at least one element.
+func Grid(rows, cols int) *Launch {
+	wide := width(rows, cols, gridSize)
 	high := gridSize / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
@@ -40,14 +47,16 @@ func Grid(rows, cols int) *Launch {
 }
 
 // Block plans a pass with operands that are stored the other way round than the result.
-func Block(rows, cols int, software bool) *Launch {
+func Block(rows, cols int, d *Device) *Launch {
 	each := 1
-	if software && rows*cols >= manyBlocks*16 {
+	if runsSIMD && d.SIMD != nil && rows*cols >= manyBlocks*16 {
 		each = severalBlocks
 	}
-	across := shaders.Ceil(cols, 4*blockSide*each)
-	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
-	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	wide := width(quads(rows), cols, blockWide)
+	high := gridSize / wide
+	across := shaders.Ceil(cols, 4*wide*each)
+	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, each}}
+	return k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)
 }
 
 // Words plans a pass with a packed result that is not aligned to vectors: rows of stride elements of size bytes from offset on.

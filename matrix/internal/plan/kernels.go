@@ -28,7 +28,7 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 	case b.unaligned():
 		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row, b.result.Type.Size()))
 	case b.block:
-		b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
+		b.launch(kernels.Block(b.rows, b.cols, &p.Device.Device))
 	default:
 		b.launch(kernels.Grid(b.rows, b.cols))
 	}
@@ -43,11 +43,13 @@ func seenTransposed(op Operand) bool {
 	return op.Rows > 1 && (op.ColMajor || op.Cols == 1)
 }
 
-// transposedLoads reports whether operands stored the other way round are worth reading in blocks.
+// transposedLoads reports whether operands stored the other way round are worth reading in blocks. To gpu/simd they are not where only the
+// result is in vectors.
 func (b *builder) transposedLoads() bool {
 	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op load) bool {
 		at := b.place(op)
-		return !op.indexed && at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op.Operand)
+		return !op.indexed && at.Row == 1 && at.Col > 1 && (!gpu.RunsSIMD || b.p.Device.SIMD == nil || b.storeClass() != fuse.Vector ||
+			at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op.Operand))
 	})
 }
 
