@@ -16,6 +16,7 @@ const (
 	// Block reads whole cache lines with workgroups that are no wider.
 	blockWide = 16
 	// To [SIMD], reading the parameters is a good part of an invocation's time: it computes several blocks where there are many.
+	blockSIMD     = 8
 	severalBlocks = 4
 	manyBlocks    = 1024
 )
@@ -48,11 +49,14 @@ func Grid(rows, cols int) *Launch {
 
 // Block plans a pass with operands that are stored the other way round than the result.
 func Block(rows, cols int, d *Device) *Launch {
-	each := 1
-	if runsSIMD && d.SIMD != nil && rows*cols >= manyBlocks*16 {
-		each = severalBlocks
+	each, most := 1, blockWide
+	if runsSIMD && d.SIMD != nil {
+		most = blockSIMD
+		if rows*cols >= manyBlocks*16 {
+			each = severalBlocks
+		}
 	}
-	wide := width(quads(rows), cols, blockWide)
+	wide := width(quads(rows), cols, most)
 	high := gridSize / wide
 	across := shaders.Ceil(cols, 4*wide*each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, each}}
