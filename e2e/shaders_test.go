@@ -42,6 +42,17 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	return f
 }
 
+// crossed is a function whose first operand lies the other way round, aligned to vectors or not.
+func crossed(f *fuse.Func, aligned bool) *fuse.Func {
+	c := *f
+	c.Loads = slices.Clone(f.Loads)
+	c.Loads[0].Class = fuse.Across
+	if aligned {
+		c.Loads[0].Class = fuse.Crossed
+	}
+	return &c
+}
+
 // placing reads a matrix at rows and columns that are computed, of numbers of other types.
 func placing(t fuse.Type) *fuse.Func {
 	other := [...]fuse.Type{
@@ -223,8 +234,8 @@ func allPrograms(t *testing.T) programs {
 			for _, odd := range []int{0, 1} {
 				p.launch(t, kernels.Linear(64+odd, et, &kernels.Portable), f)
 				p.launch(t, kernels.Grid(4, 64+odd, et, &kernels.Portable), f)
-				p.launch(t, kernels.Block(8, 64+odd, et, &kernels.Portable), f)
-				p.launch(t, kernels.Block(800, 640+odd, et, &kernels.Device{Software: true}), f)
+				p.launch(t, kernels.Block(8+odd, 64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Block(800, 640+odd, et, &kernels.Device{Software: true, SIMD: kernels.SIMD}), crossed(f, odd == 0))
 			}
 			p.launch(t, kernels.Grid(4, 64, et, &kernels.Portable), placing(et))
 			p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), placing(et))

@@ -132,6 +132,7 @@ const (
 	Crossed              // row step 1; offset and column step are multiples of 4: 4x4 blocks are transposed in registers
 	Indexed              // at rows and columns that are computed: by OpAt alone
 	Beside               // column step 1: like Gather, for compilers that make one load or store of four neighbours
+	Across               // row step 1: like Crossed, whatever the offset and the column step: the blocks are read one by one
 )
 
 // View is one operand or the result, as far as the kernel's text depends on it.

@@ -398,13 +398,18 @@ fn expm1_4(x: vec4<f32>) -> vec4<f32> {
   return select(power * exp_rest4(r) + (power - 1.0), exp4(x), (x > vec4<f32>(60.0)) | nan4(x));
 }
 
-// WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it. Cephes' expf is within 2 of them everywhere: the exponent is split off
-// exactly, a polynomial does the rest. Results below the smallest normal number are 0.
+// WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it; this is within 2 of them everywhere. A float next to 768 has 14 bits below
+// the point, so that its bits are a number of fixed point: n is what is whole of x / log(2), rounded down. Software adapters are slow
+// at rounding, converting and shifting vectors. A polynomial gives the rest, which is from 1 to 2, and 2^(n / 2^14) is infinite where
+// a result would be too large. Results below the smallest normal number are 0. NaN passes through the arithmetic.
 fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
-  let n = floor(c * 1.44269504 + 0.5);
-  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
-  return exp_ends4(times_power4(exp_rest4(r) + 1.0, n), x, -87.336, 88.7228);
+  let n = (min(bitcast<vec4<i32>>(x * 1.44269504 + 768.0), vec4<i32>(0x44600000)) & vec4<i32>(-16384)) - vec4<i32>(0x44400000);
+  let c = vec4<f32>(n);
+  let r = (x - c * 4.231929779052734375e-5) + c * 1.295132080078125e-8;
+  let z = r * r;
+  let q = (r * 1.6663190722e-1 + 5.0000226498e-1) + z * ((r * 7.8684184700e-3 + 4.1854988784e-2) + z * 1.9124915125e-3);
+  let v = (z * q + r + 1.0) * bitcast<vec4<f32>>(n * vec4<i32>(512) + vec4<i32>(0x3f800000));
+  return select(v, vec4<f32>(), x < vec4<f32>(-87.336));
 }
 
 // exp(x) / 2 from 0 on, which overflows later.

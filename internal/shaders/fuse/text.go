@@ -280,22 +280,27 @@ func (c Class) step() string {
 	return "v.z"
 }
 
-// loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
+// loader4 loads rows i..i+3; a view that lies the other way round is read along its own rows and transposed.
 func (f *Func) loader4(w *text, n int, v View) {
 	read := "  return Block$4(load$0(f, i, j), load$0(f, i + 1u, j), load$0(f, i + 2u, j), load$0(f, i + 3u, j));\n"
-	if v.Class == Crossed {
+	if v.Class == Crossed || v.Class == Across {
 		read = `  let v = f.o$0;
-  let o = ($3i + j * v.z) >> 2u;
-  let d = v.z >> 2u;
-  let a = $2_quad(o);
-  let b = $2_quad(o + d);
-  let c = $2_quad(o + 2u * d);
-  let e = $2_quad(o + 3u * d);
+  let o = ($3i + j * v.z)$6;
+  let d = v.z$6;
+  let a = $5(o);
+  let b = $5(o + d);
+  let c = $5(o + 2u * d);
+  let e = $5(o + 3u * d);
   return Block$4($1(a.x, b.x, c.x, e.x), $1(a.y, b.y, c.y, e.y), $1(a.z, b.z, c.z, e.z), $1(a.w, b.w, c.w, e.w));
 `
 	}
-	t := v.Type.Compute()
-	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block$4 {\n"+read+"}\n", num(n), f.vector(t), "s"+num(v.Slot), f.base(), f.suffix(t))
+	slot, vector := "s"+num(v.Slot), f.vector(v.Type.Compute())
+	quad, shift := slot+"_quad", " >> 2u"
+	if v.Class == Across {
+		quad, shift = "four"+num(n), ""
+		read += "}\nfn $5(o: u32) -> $1 {\n  return $1($2_at(o), $2_at(o + 1u), $2_at(o + 2u), $2_at(o + 3u));\n"
+	}
+	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block$4 {\n"+read+"}\n", num(n), vector, slot, f.base(), f.suffix(v.Type.Compute()), quad, shift)
 }
 
 // function writes the user's functions, and the code as one function of the loaded values.

@@ -26,13 +26,12 @@ type defaults struct {
 // variants, with their rates, and in costs. Integrated and discrete adapters have the same, and no vendor has a class, until some were
 // timed.
 //
-// An invocation of a software adapter transposes several blocks where there are many: a good part of its time goes into reading the
-// parameters. Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction
+// An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters. Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction
 // longer; threads of SIMD take workgroups of 64 each, so that it needs more. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
 	simd:        {&simdCosts, &rowsChunks, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
-	swiftShader: {&swiftShaderCosts, &rows64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	software:    {&llvmpipeCosts, &rows64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	swiftShader: {&swiftShaderCosts, &rows64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	software:    {&llvmpipeCosts, &rows64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	integrated:  {&llvmpipeCosts, &tree256, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 	discrete:    {&llvmpipeCosts, &tree256, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 }

@@ -7,13 +7,16 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's, and how many blocks are many.
+// Size of the workgroups of the one-dimensional kernels, and of Grid's and Block's, and how many blocks are many.
 const (
 	linearSize = 256
 	wordsSize  = 64
 	gridSize   = 64
-	blockSide  = 8
 	manyBlocks = 1024
+
+	// Block reads whole cache lines with workgroups that are no wider.
+	blockWide = 16
+	blockSIMD = 8
 )
 
 // Linear plans a pass over n elements of a type, at least one: operands and a result that are contiguous in one order, as a single row.
@@ -38,16 +41,24 @@ func Linear(n int, t fuse.Type, d *Device) *Launch {
 	return l
 }
 
-// Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
+// width is that of a workgroup of size invocations in vectors, at most as wide as the rows are. It is more than most only for what is too
+// thin to fill a workgroup of that width.
+func width(size, high, cols, most int) int {
+	wide := 1
+	for wide < size && wide < quads(cols) && (wide < most || size/wide > high) {
+		wide *= 2
+	}
+	return wide
+}
+
+// Grid plans a pass over a result of any layout, with at least one element.
 func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
-	size, wide := gridSize, 1
+	size := gridSize
 	if tunes && d.Tuned != nil {
 		v, _ := d.choose(FamilyGrid, t, rows, cols, &grid64)
 		size = v.size
 	}
-	for wide < size && wide < quads(cols) {
-		wide *= 2
-	}
+	wide := width(size, rows, cols, size)
 	high := size / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
@@ -64,10 +75,15 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 			sooner = Block(rows, cols, t, d.untuned())
 		}
 	}
-	each := v.each
-	across := shaders.Ceil(cols, 4*blockSide*each)
-	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
-	l := k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	most := blockWide
+	if runsSIMD && d.SIMD != nil {
+		most = blockSIMD
+	}
+	wide := width(gridSize, quads(rows), cols, most)
+	high := gridSize / wide
+	across := shaders.Ceil(cols, 4*wide*v.each)
+	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each}}
+	l := k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)
 	if tunes {
 		l.Sooner = sooner
 	}

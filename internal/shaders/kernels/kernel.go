@@ -105,9 +105,9 @@ type form struct {
 var (
 	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4, nil}
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4, nil}
-	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4, nil}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH", 0, 4, nil}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
-	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE CHUNKS", 0, 8, nil}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE", 0, 8, nil}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "SIZE", 0, 8, nil}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8, nil}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4, nil}

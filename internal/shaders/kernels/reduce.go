@@ -37,7 +37,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 		return k.launch(rows*parts, f.shape(rows, cols, parts, 0)...), parts
 	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{v.size, shaders.Bit(d.SIMD != nil)}}
+	k := Kernel{form: foldRows, fold: f.pass(last && parts == 1), params: []int{v.size}}
 	return k.launch(shaders.Ceil(rows*parts, v.size), f.shape(rows, cols, parts, 0)...), parts
 }
 

@@ -48,7 +48,7 @@ func foldAll[N fuse.Num](r reference, e *fuse.Eval[N], shape []int) {
 
 // partOf tells which part of a row takes a vector; whole is how many are whole.
 func (k *Kernel) partOf(vector, whole, parts int) int {
-	if k.form != foldRows || k.params[1] == 0 {
+	if k.form != foldRows {
 		return vector % parts
 	}
 	if vector == whole {

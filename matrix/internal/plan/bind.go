@@ -131,8 +131,11 @@ func (b *builder) loadClass(op load) fuse.Class {
 		return fuse.Column
 	case vec && at.Col == 1 && at.Offset%4 == 0 && (at.Row%4 == 0 || b.rows == 1):
 		return fuse.Vector
-	case vec && b.block && at.Row == 1 && at.Col%4 == 0 && at.Offset%4 == 0:
-		return fuse.Crossed
+	case b.block && at.Row == 1 && at.Col > 1:
+		if vec && at.Col%4 == 0 && at.Offset%4 == 0 {
+			return fuse.Crossed
+		}
+		return fuse.Across
 	}
 	if gpu.RunsSIMD && b.p.Device.SIMD != nil && at.Col == 1 {
 		return fuse.Beside

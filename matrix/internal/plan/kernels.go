@@ -44,11 +44,13 @@ func seenTransposed(op Operand) bool {
 	return op.Rows > 1 && (op.ColMajor || op.Cols == 1)
 }
 
-// transposedLoads reports whether operands stored the other way round are worth reading in blocks.
+// transposedLoads reports whether operands stored the other way round are worth reading in blocks. To gpu/simd they are not where only the
+// result is in vectors.
 func (b *builder) transposedLoads() bool {
 	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op load) bool {
 		at := b.place(op)
-		return !op.indexed && at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op.Operand)
+		return !op.indexed && at.Row == 1 && at.Col > 1 && (!gpu.RunsSIMD || b.p.Device.SIMD == nil || b.storeClass() != fuse.Vector ||
+			at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op.Operand))
 	})
 }
 

@@ -54,24 +54,11 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   s0[o] = d;
 }
 fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
-  let n = floor(c * 1.44269504 + 0.5);
-  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
-  return exp_ends4(times_power4(exp_rest4(r) + 1.0, n), x, -87.336, 88.7228);
-}
-fn exp_rest4(r: vec4<f32>) -> vec4<f32> {
-  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  return q * (r * r) + r;
-}
-fn times_power4(y: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
-  return bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
-}
-fn exp_ends4(v: vec4<f32>, x: vec4<f32>, lo: f32, hi: f32) -> vec4<f32> {
-  return select(inf_where4(select(v, vec4<f32>(), x < vec4<f32>(lo)), x > vec4<f32>(hi)), x, nan4(x));
-}
-fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-}
-fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
-  return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7f800000u), on));
+  let n = (min(bitcast<vec4<i32>>(x * 1.44269504 + 768.0), vec4<i32>(0x44600000)) & vec4<i32>(-16384)) - vec4<i32>(0x44400000);
+  let c = vec4<f32>(n);
+  let r = (x - c * 4.231929779052734375e-5) + c * 1.295132080078125e-8;
+  let z = r * r;
+  let q = (r * 1.6663190722e-1 + 5.0000226498e-1) + z * ((r * 7.8684184700e-3 + 4.1854988784e-2) + z * 1.9124915125e-3);
+  let v = (z * q + r + 1.0) * bitcast<vec4<f32>>(n * vec4<i32>(512) + vec4<i32>(0x3f800000));
+  return select(v, vec4<f32>(), x < vec4<f32>(-87.336));
 }

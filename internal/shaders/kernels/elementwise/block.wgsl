@@ -1,7 +1,7 @@
 // block: applies a function where an operand is stored the other way round than the result. One invocation computes
 // EACH blocks of 4x4: such an operand is read in vectors along its own rows and transposed in registers, so that
-// neighbouring invocations read and write whole cache lines. Workgroups are folded over x and y. TAIL is set when rows or
-// columns end within a block.
+// neighbouring invocations read and write whole cache lines. Workgroups are folded over x and y. TAIL is set when rows end
+// within a block.
 // Reference: apply in elementwise.go.
 
 const WX: u32 = 8u; // @param
@@ -45,9 +45,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       var width = 4u;
       if (TAIL) { width = min(p.shape.cols - j, 4u); }
       store(f, i, j, width, r.a);
-      if (!TAIL || rows > 1u) { store(f, i + 1u, j, width, r.b); }
-      if (!TAIL || rows > 2u) { store(f, i + 2u, j, width, r.c); }
-      if (!TAIL || rows > 3u) { store(f, i + 3u, j, width, r.d); }
+      if (rows > 1u) { store(f, i + 1u, j, width, r.b); }
+      if (rows > 2u) { store(f, i + 2u, j, width, r.c); }
+      if (rows > 3u) { store(f, i + 3u, j, width, r.d); }
     }
   } // @unroll
 }

@@ -1,11 +1,10 @@
-// rows: reduces each row of a function of a matrix. An invocation takes every parts-th vector of its row, so that
-// neighbours read neighbours, or, with CHUNKS, vectors that follow each other, for devices that run one invocation after another. With
-// more than one part per row the results are partial, and a second pass reduces those.
+// rows: reduces each row of a function of a matrix. An invocation takes vectors of its row that follow each other, since software
+// runs an invocation, or a few side by side, to its end before the next. With more than one part per row the results are partial, and a
+// second pass reduces those.
 // No workgroup memory and no barriers: the family for software adapters.
 // What is folded is S, one or several vectors of four: see state.go, which has the reference, too.
 
 const SIZE: u32 = 64u; // @param
-const CHUNKS: bool = false; // @param
 
 struct Shape {
   rows: u32,
@@ -50,25 +49,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var b = identity();
   var c = identity();
   var d = identity();
-  var q = part;
-  var end = whole;
-  var step = parts;
-  if (CHUNKS) {
-    let chunk = (whole + parts - 1u) / parts;
-    q = min(part * chunk, whole);
-    end = min(q + chunk, whole);
-    step = 1u;
-  }
-  while (q + 3u * step < end) {
+  let chunk = (whole + parts - 1u) / parts;
+  var q = min(part * chunk, whole);
+  let end = min(q + chunk, whole);
+  while (q + 3u < end) {
     a = combine(a, load(f, i, q << 2u));
-    b = combine(b, load(f, i, (q + step) << 2u));
-    c = combine(c, load(f, i, (q + 2u * step) << 2u));
-    d = combine(d, load(f, i, (q + 3u * step) << 2u));
-    q += 4u * step;
+    b = combine(b, load(f, i, (q + 1u) << 2u));
+    c = combine(c, load(f, i, (q + 2u) << 2u));
+    d = combine(d, load(f, i, (q + 3u) << 2u));
+    q += 4u;
   }
   while (q < end) {
     a = combine(a, load(f, i, q << 2u));
-    q += step;
+    q++;
   }
   let rest = p.shape.cols & 3u;
   if (rest > 0u && part == parts - 1u) { // somebody takes the partial vector
