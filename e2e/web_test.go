@@ -161,7 +161,7 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 
 // TestWeb runs the tests of the npm package in a page.
 func TestWeb(t *testing.T) {
-	runOnWebGPU(t, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug")
+	runOnWebGPU(t, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug", "overhead")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.

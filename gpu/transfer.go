@@ -195,6 +195,7 @@ func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) 
 	}
 	d, m, q := b.dev, b.mem, b.dev.queue
 	m.reading++
+	d.batch.list.More = op == "Read"
 	d.mu.Unlock()
 	defer d.unpin(m, q)
 	before, err := b.left(ctx, op, q)

@@ -41,6 +41,16 @@ func (m *Dense[T]) queue(op string, x Operand[T]) error {
 	return m.core().evaluate(context.Background(), op, from(op, x))
 }
 
+// record is queue for the expression of a method, which nobody else has.
+func (m *Dense[T]) record(op string, n *node) error {
+	n.Passing = true
+	err := m.core().evaluate(context.Background(), op, n)
+	if err == nil {
+		n.Release()
+	}
+	return err
+}
+
 // Fill sets every element to v.
 func (m *Dense[T]) Fill(v T) error {
 	return m.fill("Fill", v)

@@ -4,6 +4,11 @@
 
 package matrix
 
+import (
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
 // The methods of an expression append to it.
 
 // Neg is -a.
@@ -885,19 +890,31 @@ func (a *Expr[T]) HardmaxAll() *Expr[T] { return HardmaxAll(a) }
 // The methods of a matrix store a result in it: they are short for Assign.
 
 // Add stores a + b.
-func (m *Dense[T]) Add(a, b Operand[T]) error { return m.queue("Add", Add(a, b)) }
+func (m *Dense[T]) Add(a, b Operand[T]) error {
+	return m.record("Add", expr.NewMap("Add", fuse.OpAdd, from("Add", a), from("Add", b)))
+}
 
 // Sub stores a - b.
-func (m *Dense[T]) Sub(a, b Operand[T]) error { return m.queue("Sub", Sub(a, b)) }
+func (m *Dense[T]) Sub(a, b Operand[T]) error {
+	return m.record("Sub", expr.NewMap("Sub", fuse.OpSub, from("Sub", a), from("Sub", b)))
+}
 
 // MulElem stores the element-wise product of a and b.
-func (m *Dense[T]) MulElem(a, b Operand[T]) error { return m.queue("MulElem", MulElem(a, b)) }
+func (m *Dense[T]) MulElem(a, b Operand[T]) error {
+	return m.record("MulElem", expr.NewMap("MulElem", fuse.OpMul, from("MulElem", a), from("MulElem", b)))
+}
 
 // DivElem stores the element-wise quotient of a and b.
-func (m *Dense[T]) DivElem(a, b Operand[T]) error { return m.queue("DivElem", DivElem(a, b)) }
+func (m *Dense[T]) DivElem(a, b Operand[T]) error {
+	return m.record("DivElem", expr.NewMap("DivElem", fuse.OpDiv, from("DivElem", a), from("DivElem", b)))
+}
 
 // Scale stores s * a.
-func (m *Dense[T]) Scale(s T, a Operand[T]) error { return m.queue("Scale", Scale(s, a)) }
+func (m *Dense[T]) Scale(s T, a Operand[T]) error {
+	return m.record("Scale", expr.NewMap("Scale", fuse.OpMul, scalar(s), from("Scale", a)))
+}
 
 // Mul stores the matrix product of a and b.
-func (m *Dense[T]) Mul(a, b Operand[T]) error { return m.queue("Mul", Mul(a, b)) }
+func (m *Dense[T]) Mul(a, b Operand[T]) error {
+	return m.record("Mul", expr.NewProduct("Mul", from("Mul", a), from("Mul", b)))
+}

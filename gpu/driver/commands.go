@@ -47,6 +47,7 @@ type CommandList struct {
 	Params []byte // parameter blocks of the dispatches; a multiple of 4 bytes
 	Data   []Host // host memory of the writes
 	Number uint64 // what a [Refusal] calls the list; 0 if nobody wants to know
+	More   bool   // a Read follows at once, with which the device may begin the list
 
 	last int // where the last parameter block begins, for reuse
 }
@@ -57,7 +58,7 @@ func (l *CommandList) Reset() {
 		return
 	}
 	clear(l.Data) // host memory must not be kept alive
-	l.Number = 0
+	l.Number, l.More = 0, false
 	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
 }
 

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall/js"
@@ -39,6 +40,7 @@ type device struct {
 
 	mu      sync.Mutex // guards what follows, and Objects; never held while waiting
 	helper  *helper
+	idle    bool                         // see Idle
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
 	refused []driver.Refusal             // what nobody was told yet
@@ -134,6 +136,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		if err := d.AddBuffer(id, size, mappable, false); err != nil {
 			return err
 		}
+		d.idle = false
 		d.helper.call("newBuffer", uint32(id), size)
 		return nil
 	})
@@ -159,6 +162,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 		if err := d.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
+		d.idle = false
 		d.helper.call("importBuffer", uint32(id), v)
 		d.imports[id] = v
 		known = id
@@ -232,21 +236,23 @@ func (d *device) FreeKernel(id driver.KernelID) {
 func (d *device) Submit(list *driver.CommandList) error {
 	const op = "browser: Submit"
 	return d.locked(op, func() error {
-		if list != nil {
-			for _, h := range list.Data {
-				if err := checkHost(op, h); err != nil {
-					return err
-				}
-			}
-		}
 		if err := d.usable(op); err != nil {
 			return err
 		}
 		if err := d.Check(list); err != nil || len(list.Words) == 0 {
 			return err
 		}
+		d.idle = false
 		return d.helper.submit(list)
 	})
+}
+
+// objectHost checks that foreign host memory is an object, whatever kind of: the helper finds out.
+func objectHost(op string, h host.Memory) error {
+	if v, ok := h.Foreign.(js.Value); h.Foreign != nil && (!ok || v.Type() != js.TypeObject) {
+		return checkHost(op, h)
+	}
+	return nil
 }
 
 // checkHost checks host memory that lives in JavaScript, which package driver cannot.
@@ -270,16 +276,17 @@ func (d *device) await(ctx context.Context, op string, start func(ticket int) er
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	const op = "browser: Read"
 	if t.Span() == 0 {
-		return d.locked(op, func() error { return d.checkRead(op, t) })
+		return d.locked(op, func() error { return cmp.Or(checkHost(op, t.Host), d.checkRead(op, t)) })
 	}
 	from, to := t.Offset&^3, (t.Offset+uint64(t.Span())+3)&^3
 	reading := 0
-	_, err := d.await(ctx, op, func(ticket int) error {
+	taken, err := d.await(ctx, op, func(ticket int) error {
 		if err := d.checkRead(op, t); err != nil {
 			return err
 		}
 		reading = ticket
-		d.helper.call("read", ticket, uint32(t.Buffer), from, to-from)
+		d.idle = false
+		d.helper.begin(ticket, from, to-from, t)
 		return nil
 	})
 	if reading == 0 {
@@ -289,16 +296,20 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		if d.closed() { // which has dropped what was read
 			return d.Usable(op)
 		}
+		if err == nil && taken.Truthy() {
+			return nil
+		}
 		defer d.helper.call("drop", reading)
 		if err := d.outcome(op, err); err != nil {
 			return err
 		}
-		if err := checkHost(op, t.Host); err != nil { // JavaScript's memory may have been detached meanwhile
+		if err := checkHost(op, t.Host); err != nil { // which is why the helper has not taken it
 			return err
 		}
 		d.helper.take(reading, int(t.Offset-from), t)
 		return nil
 	})
+	runtime.KeepAlive(t.Host.Bytes)
 	if errors.Is(err, fault.ErrDeviceLost) { // the browser may tell of the loss later, and whoever gets the error may ask for it
 		select {
 		case <-d.Lost():
@@ -310,22 +321,35 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 }
 
 func (d *device) checkRead(op string, t driver.Transfer) error {
-	if err := cmp.Or(d.CheckRead(t), checkHost(op, t.Host)); err != nil {
+	if err := cmp.Or(d.CheckRead(t), objectHost(op, t.Host)); err != nil {
 		return err
 	}
 	return d.usable(op)
 }
 
+// Idle reports whether everything is known to be done: the page has waited for that, and nothing was submitted since.
+func (d *device) Idle() (idle bool) {
+	_ = d.locked("browser: Idle", func() error { // nothing of it throws
+		d.idle = d.Usable("") == nil && (d.idle || d.helper.isIdle.Invoke().Bool())
+		idle = d.idle
+		return nil
+	})
+	return idle
+}
+
 // Wait implements [driver.Device].
 func (d *device) Wait(ctx context.Context) error {
 	const op = "browser: Wait"
-	_, err := d.await(ctx, op, func(ticket int) error {
-		err := d.Usable(op) // what was refused is told below, one at a time
-		if err == nil {
-			d.helper.call("idle", ticket)
-		}
-		return err
-	})
+	err := fault.Ended(ctx, op)
+	if err == nil && !d.Idle() {
+		_, err = d.await(ctx, op, func(ticket int) error {
+			err := d.Usable(op) // what was refused is told below, one at a time
+			if err == nil {
+				d.helper.call("idle", ticket)
+			}
+			return err
+		})
+	}
 	return d.locked(op, func() error { return d.outcome(op, err) })
 }
 

@@ -10,7 +10,8 @@
 // JavaScript helper, glue.js, in one call. Opening the first device finds the helper in one of two ways:
 //
 //   - The page has loaded it already, as the npm package does. A loader that also passes the program's memory to the
-//     helper's setMemory makes uploads and readbacks go straight to and from Go's memory.
+//     helper's setMemory makes uploads and readbacks go straight to and from Go's memory. With a function that calls the export
+//     sublet_settled, and resumes the program if nothing came of that, waiting takes less of the page's time.
 //   - The driver installs the copy that is embedded in the program: as a script element in a page, by importScripts in a
 //     classic worker, by eval only in a module worker. A page with a Content-Security-Policy must allow a blob: script or
 //     an inline one, or mark its own scripts with a nonce, which the driver then reuses.

@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
-  const VERSION = 7;
+  const VERSION = 8;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6, TIMESTAMP = 7;
@@ -39,18 +39,24 @@
   const NARROW = 64;
 
   /**
-   * @typedef {{gpu: GPUBuffer, used: number}} Buffer used: the last encoder that has a command on it
+   * @typedef {{gpu: GPUBuffer, used: number, made: boolean, shown: boolean}} Buffer
+   *   used: the last encoder that has a command on it; made: the browser has said that there is memory; shown: the page has it, too
    * @typedef {{binding: number, buffer: Buffer, offset: number, size: number}} Entry
    * @typedef {{bindGroup: GPUBindGroupLayout, pipeline: GPUPipelineLayout, storage: number[], params: number}} Layout
    *   storage: the bindings that are storage; params: the one that is the parameter block, or -1
-   * @typedef {{layout: Layout, entries: Entry[], group: GPUBindGroup, params: GPUBuffer | null, used: number}} BindingSet
-   *   params: the parameter buffer that the group shows; used: as with buffers
-   * @typedef {{staging: GPUBuffer, size: number}} Readback
+   * @typedef {{layout: Layout, entries: Entry[], group: GPUBindGroup, params: GPUBuffer | null, used: number, proven: Set<GPUComputePipeline>}} BindingSet
+   *   params: the parameter buffer that the group shows; used: as with buffers; proven: the kernels with which the group has passed the
+   *   browser's validation
+   * @typedef {[skip: number, host: any, at: number, width: number, pitch: number, count: number]} Rows
+   * @typedef {{staging: GPUBuffer, size: number, rows: Rows}} Readback
    * @typedef {(ticket: number, fulfilled: boolean, value?: unknown) => void} Settle
+   * @typedef {(ticket: number, value: number) => void} Settled
    */
 
   /** Memories that loaders handed over, as long as their programs live. @type {Set<WeakRef<WebAssembly.Memory>>} */
   const memories = new Set();
+  /** What came with them. @type {WeakMap<WebAssembly.Memory, Settled | undefined>} */
+  const settlers = new WeakMap();
 
   /** The sessions of each device, with the tickets of its loss. @type {WeakMap<GPUDevice, Map<WeakRef<Session>, number>>} */
   const sessions = new WeakMap();
@@ -76,6 +82,17 @@
   /** Joins two words. @param {Uint32Array} words @param {number} i */
   const u64 = (words, i) => words[i] + words[i + 1] * 0x100000000;
 
+  /** What is wrong with memory of the page's. @param {any} memory @param {number} at @param {number} size */
+  const hostError = (memory, at, size) => {
+    const tag = ArrayBuffer.isView(memory) ? '' : Object.prototype.toString.call(memory);
+    if (!['', '[object ArrayBuffer]', '[object SharedArrayBuffer]'].includes(tag)) return 'host memory is no typed array, DataView or ArrayBuffer';
+    if (at >= 0 && at + size <= memory.byteLength) return '';
+    return `host memory has ${memory.byteLength} bytes where ${size} from ${at} on are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer`;
+  };
+
+  /** Whether commands on a buffer cannot fail. @param {Buffer} buffer */
+  const isSound = ({made, shown}) => made && !shown;
+
   /** The least power of two that is not less than x. @param {number} x */
   const ceil2 = (x) => 2 ** Math.ceil(Math.log2(x));
 
@@ -90,12 +107,17 @@
     constructor(device) { this.#device = device; }
 
     /** Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted. @param {number} need */
+    static size(need) { return need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need)); }
+
+    /** A buffer that was used before, if one is idle. @param {number} need */
     take(need) {
-      const size = need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need));
-      const idle = this.#idle.get(size)?.pop();
-      if (idle) this.#kept -= size;
-      return idle ?? this.#device.createBuffer({label: 'sublet staging', size, usage: MAP_READ | COPY_DST});
+      const idle = this.#idle.get(Staging.size(need))?.pop();
+      if (idle) this.#kept -= idle.size;
+      return idle;
     }
+
+    /** @param {number} need */
+    make(need) { return this.#device.createBuffer({label: 'sublet staging', size: Staging.size(need), usage: MAP_READ | COPY_DST}); }
 
     /** @param {GPUBuffer} buffer */
     give(buffer) {
@@ -120,6 +142,7 @@
     #settle;
     #faults;
     #memory;
+    #settled;
     #staging;
     #closed = false;
     #self = new WeakRef(this);
@@ -141,8 +164,17 @@
     #scratch = new Uint8Array(0);
     /** The parameter blocks of the current list. @type {GPUBuffer | null} */
     #params = null;
+    /** What they are, if they are few. @type {Uint32Array | null} */
+    #written = null;
     /** What went wrong in the current list. @type {unknown} */
     #error = null;
+    /** How many lists, reads and buffers there were, and after how many of them the device is known to have been idle. */
+    #sent = 0;
+    #done = -1;
+    /** How often Go was told of an error of the device timeline. */
+    #faulted = 0;
+    /** Binding sets and kernels of the current list, once an error scope is open. @type {[BindingSet, GPUBindGroup, GPUComputePipeline][] | null} */
+    #trial = null;
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
@@ -164,14 +196,15 @@
     /**
      * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle
      * @param {number} faults the ticket for errors that belong to no call @param {number} lost that for the loss of the device
-     * @param {WebAssembly.Memory | undefined} memory
+     * @param {WebAssembly.Memory | undefined} memory @param {Settled | undefined} settled
      */
-    constructor(device, owned, settle, faults, lost, memory) {
+    constructor(device, owned, settle, faults, lost, memory, settled) {
       this.#device = device;
       this.#queue = device.queue;
       this.#settle = settle;
       this.#faults = faults;
       this.#memory = memory;
+      this.#settled = settled ?? ((ticket, value) => settle(ticket, true, value));
       this.#staging = new Staging(device);
       // Error scopes catch what our calls do wrong. What remains can only be blamed on us where the device is ours.
       if (owned) device.addEventListener('uncapturederror', this.#uncaptured);
@@ -180,6 +213,7 @@
 
     /** Frees what it made, and tells Go of nothing but the promises that are pending. The device itself is Go's business. */
     close() {
+      this.#flush();
       this.#closed = true;
       sessions.get(this.#device)?.delete(this.#self);
       this.#device.removeEventListener('uncapturederror', this.#uncaptured);
@@ -202,39 +236,51 @@
      * @param {string} [ran] what #last told of the list
      */
     #fault(error, validation, where, ran) {
-      if (error && !this.#closed) this.#settle(this.#faults, false, Object.assign(failed(error, validation, ran), where));
+      if (!error || this.#closed) return;
+      this.#faulted++;
+      this.#settle(this.#faults, false, Object.assign(failed(error, validation, ran), where));
     }
 
     /** The last kernels, for the end of an error's text. */
-    #last() {
-      const list = this.#ran.map((_, i) => this.#ran[(this.#runs + i) % this.#ran.length].label.slice(0, 60));
+    #last(ran = this.#ran, runs = this.#runs) {
+      const list = ran.map((_, i) => ran[(runs + i) % ran.length].label.slice(0, 60));
       return list.length > 0 ? `; last kernels: ${list.join(', ')}` : '';
     }
 
     /**
      * Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway.
-     * @param {string} [validation] as in #fault @param {{list: number}} [where] as in #fault @param {string} [ran] as in #fault
+     * @param {(error: GPUError) => void} refused @param {() => void} [passed]
      */
-    #popScope(validation, where, ran) {
-      this.#device.popErrorScope().then((error) => {
-        if (error && where) this.#params = null; // there may be no memory behind it
-        this.#fault(error, validation, where, ran);
-      }, () => {});
+    #popScope(refused, passed = () => {}) {
+      this.#device.popErrorScope().then((error) => error ? refused(error) : passed(), () => {});
+    }
+
+    /** Ends the error scope of a list. @param {number} list its number */
+    #popList(list) {
+      const ran = [...this.#ran], runs = this.#runs, trial = this.#trial ?? [];
+      this.#trial = null;
+      this.#popScope((error) => {
+        this.#params = null; // there may be no memory behind it
+        this.#fault(error, 'ErrInvalid', {list}, this.#last(ran, runs));
+      }, () => {
+        for (const [set, group, pipeline] of trial) if (set.group === group) set.proven.add(pipeline);
+      });
     }
 
     /**
      * Makes a buffer. Whether there is memory for it Go hears later. @param {string} label @param {number} size @param {number} usage
-     * @param {() => number} name gives the buffer's number, if it has one yet
+     * @param {() => number} name gives the buffer's number, if it has one yet @param {() => void} [made]
      */
-    #create(label, size, usage, name) {
+    #create(label, size, usage, name, made) {
+      this.#sent++;
       this.#device.pushErrorScope('out-of-memory');
       try {
         return this.#device.createBuffer({label, size, usage});
       } finally {
-        this.#device.popErrorScope().then((error) => {
-          if (error) this.#staging.destroy(); // which makes some room
+        this.#popScope((error) => {
+          this.#staging.destroy(); // which makes some room
           this.#fault(error, undefined, {buffer: name()});
-        }, () => {});
+        }, made);
       }
     }
 
@@ -247,7 +293,20 @@
     tell(ticket, {reason, message}) { if (!this.#closed) this.#settle(ticket, true, {reason, message: message + this.#last()}); }
 
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
-    idle(ticket) { this.#await(ticket, this.#queue.onSubmittedWorkDone()); }
+    idle(ticket) {
+      this.#flush();
+      this.#queue.onSubmittedWorkDone().then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
+    }
+
+    /** Begins to wait for what was submitted so far, and returns what is called when that is done. */
+    mark() {
+      this.#flush();
+      const sent = this.#sent;
+      return () => { this.#done = Math.max(this.#done, sent); };
+    }
+
+    /** Whether all that was submitted is known to be done. */
+    isIdle() { return this.#sent === this.#done; }
 
     /** @param {number} id @returns {Buffer} */
     #at(id) { return /** @type {Buffer} */ (this.#buffers[id]); }
@@ -259,35 +318,42 @@
      */
     importBuffer(id, gpu) {
       this.#register(id, gpu);
+      this.#sent++;
       this.#device.pushErrorScope('validation');
       const encoder = this.#device.createCommandEncoder({label: 'sublet'});
       encoder.clearBuffer(gpu, 0, 0);
       encoder.finish();
-      this.#popScope('ErrForeign');
+      this.#popScope((error) => this.#fault(error, 'ErrForeign'));
     }
 
     /** @param {number} id @param {GPUBuffer} gpu */
     #register(id, gpu) {
-      const buffer = this.#known.get(gpu) ?? {gpu, used: 0};
+      const buffer = this.#known.get(gpu) ?? {gpu, used: 0, made: false, shown: false};
       this.#known.set(gpu, buffer);
-      this.#buffers[id] = buffer;
+      return this.#buffers[id] = buffer;
     }
 
     /** @param {number} id @param {number} size */
     newBuffer(id, size) {
-      const gpu = this.#create('sublet', size, STORAGE | COPY_SRC | COPY_DST, () => this.#buffers[id]?.gpu === gpu ? id : UNNAMED);
-      this.#register(id, gpu);
+      const gpu = this.#create('sublet', size, STORAGE | COPY_SRC | COPY_DST, () => this.#buffers[id]?.gpu === gpu ? id : UNNAMED, () => { buffer.made = true; });
+      const buffer = this.#register(id, gpu);
       this.#owned.add(id);
     }
 
-    /** @param {number} id */
-    buffer(id) { return this.#at(id).gpu; }
+    /** Shows the page a buffer. @param {number} id */
+    buffer(id) {
+      this.#flush();
+      const buffer = this.#at(id);
+      buffer.shown = true;
+      return buffer.gpu;
+    }
 
     /** Tells whether the session made a buffer. @param {GPUBuffer} gpu */
     owns(gpu) { return [...this.#owned].some((id) => this.#at(id).gpu === gpu); }
 
     /** @param {number} id */
     freeBuffer(id) {
+      this.#flush();
       if (this.#owned.delete(id)) this.#at(id).gpu.destroy();
       this.#buffers[id] = undefined;
     }
@@ -356,23 +422,30 @@
      * Executes a list. The table has five words for each of its pieces of data: the number of the argument `foreign`
      * that holds it, counted from 1, or 0; where it begins there, or its address, low and high; and its size, low and high.
      * @param {number} wordsAt @param {number} wordCount @param {number} paramsAt @param {number} paramsSize
-     * @param {number} tableAt @param {number} number what Go calls the list @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
+     * @param {number} tableAt @param {number} number what Go calls the list @param {boolean} more whether a read follows at once, with which the list may go
+     * @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
      */
-    submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, number, ...foreign) {
+    submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, number, more, ...foreign) {
+      this.#flush();
       const heap = this.#heap();
       const words = new Uint32Array(heap, wordsAt, wordCount);
-      let scoped = false; // once an error scope catches validation errors from there to the end of the list
+      for (let i = 0; i < wordCount && foreign.length > 0; i += words[i] >>> 8) {
+        if ((words[i] & 0xff) !== WRITE) continue;
+        const row = new Uint32Array(heap, tableAt + 20 * words[i + 4], 5);
+        const wrong = row[0] > 0 && hostError(foreign[row[0] - 1], u64(row, 1), u64(row, 3));
+        if (wrong) return failure('ErrInvalid', wrong);
+      }
       this.#error = null;
+      this.#sent++;
       try {
         if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
         for (let i = 0; i < wordCount; i += words[i] >>> 8) {
-          const op = words[i] & 0xff;
-          // A write to a buffer of our own cannot fail, and a scope makes it take twice as long in Chromium.
-          if (!scoped && (op !== WRITE || !this.#owned.has(words[i + 1]))) {
+          // Where nothing can fail there is no scope: in Chromium a write takes twice as long in one, and its end is a message to the page.
+          if (!this.#trial && this.#mayFail(words, i)) {
             this.#device.pushErrorScope('validation');
-            scoped = true;
+            this.#trial = [];
           }
-          switch (op) {
+          switch (words[i] & 0xff) {
             case DISPATCH: this.#dispatch(words, i); break;
             case TIMESTAMP: this.#timestamp(words, i); break;
             case BIND: this.#bind(words, i); break;
@@ -382,14 +455,32 @@
             case WRITE: this.#write(words, i, new Uint32Array(heap, tableAt + 20 * words[i + 4], 5), heap, foreign); break;
           }
         }
-        this.#flush();
+        if (more && !this.#trial && this.#encoder) queueMicrotask(this.#flushed); // a read was to take it along
+        else this.#flush();
       } catch (error) {
         this.#error ??= error;
         this.#encoder = this.#pass = null;
       }
-      if (scoped) this.#popScope('ErrInvalid', {list: number}, this.#last());
+      if (this.#trial) this.#popList(number);
       return this.#error;
     }
+
+    /** Whether the browser may find fault with a command that Go has checked. @param {Uint32Array} words @param {number} i */
+    #mayFail(words, i) {
+      switch (words[i] & 0xff) {
+        case UNBIND: return false;
+        case WRITE: return !this.#owned.has(words[i + 1]);
+        case CLEAR: return !isSound(this.#at(words[i + 1]));
+        case COPY: return !isSound(this.#at(words[i + 1])) || !isSound(this.#at(words[i + 4]));
+        case DISPATCH: {
+          const set = this.#sets[words[i + 2]], pipeline = this.#kernels[words[i + 1]];
+          return !set || !pipeline || !set.proven.has(pipeline) || set.layout.params >= 0 && set.params !== this.#params || set.entries.some(({buffer}) => buffer.shown);
+        }
+      }
+      return true;
+    }
+
+    #flushed = () => { if (!this.#closed) this.#flush(); };
 
     /** Hands the open encoder to the queue. */
     #flush() {
@@ -419,7 +510,12 @@
       if (!this.#params || this.#params.size < need) {
         this.#params?.destroy(); // after the work that is queued; binding sets notice when they are used next
         this.#params = this.#create('sublet parameters', Math.max(1 << 16, ceil2(need)), UNIFORM | COPY_DST, () => UNNAMED);
+        this.#written = null;
       }
+      // The same evaluation again has the same parameters.
+      const words = size > MAX_PARAMS ? null : new Uint32Array(heap, at, size / 4), before = this.#written;
+      if (words && before && words.length <= before.length && words.every((word, i) => word === before[i])) return;
+      this.#written = words && words.slice();
       this.#queue.writeBuffer(this.#params, 0, heap, at, size);
     }
 
@@ -428,9 +524,8 @@
       if (words[i + 3] === 0 || words[i + 4] === 0 || words[i + 5] === 0) return; // browsers warn of it
       const pass = this.#pass ??= this.#openEncoder().beginComputePass(KERNELS);
       const kernel = words[i + 1], number = words[i + 2], offset = words[i + 6];
-      const set = /** @type {BindingSet} */ (this.#sets[number]);
+      const set = /** @type {BindingSet} */ (this.#sets[number]), pipeline = /** @type {GPUComputePipeline} */ (this.#kernels[kernel]);
       if (kernel !== this.#kernel) {
-        const pipeline = /** @type {GPUComputePipeline} */ (this.#kernels[kernel]);
         pass.setPipeline(pipeline);
         this.#kernel = kernel;
         this.#ran[this.#runs++ % RAN] = pipeline;
@@ -443,6 +538,7 @@
         this.#set = number;
         this.#offset = offset;
       }
+      if (this.#trial && !set.proven.has(pipeline)) this.#trial.push([set, set.group, pipeline]);
       if (set.used !== this.#encoderNumber) {
         set.used = this.#encoderNumber;
         for (const {buffer} of set.entries) buffer.used = this.#encoderNumber;
@@ -457,7 +553,7 @@
         const at = i + 4 + 5 * n;
         return {binding, buffer: this.#at(words[at]), offset: u64(words, at + 1), size: u64(words, at + 3)};
       });
-      const set = /** @type {BindingSet} */ ({layout, entries, params: null, used: 0});
+      const set = /** @type {BindingSet} */ ({layout, entries, params: null, used: 0, proven: new Set()});
       // A set with parameters gets its group when it is used, because the parameter buffer may have been replaced by then.
       if (layout.params < 0) this.#group(set);
       this.#sets[words[i + 1]] = set;
@@ -473,6 +569,7 @@
         const buffer = /** @type {GPUBuffer} */ (set.params = this.#params);
         entries.push({binding: set.layout.params, resource: {buffer, size: MAX_PARAMS}});
       }
+      set.proven.clear();
       set.group = this.#device.createBindGroup({label: 'sublet', layout: set.layout.bindGroup, entries});
     }
 
@@ -534,23 +631,42 @@
     }
 
     /**
-     * Copies bytes to a staging buffer and settles the ticket when they can be taken.
-     * @param {number} ticket @param {number} id @param {number} offset @param {number} size multiples of 4
+     * Copies bytes to a staging buffer, in one submission with the list before where that was told so. Settles the ticket when they can be
+     * taken, with 1 if they are, into host memory, which is what `host` views, or Go's memory where it is null. No rows are left to Go.
+     * @param {number} ticket @param {number} id @param {number} offset @param {number} size multiples of 4 @param {Rows} rows
+     *   skip: bytes before the first one; at: where it goes in the host memory
      */
-    read(ticket, id, offset, size) {
-      this.#device.pushErrorScope('validation');
-      this.#device.pushErrorScope('out-of-memory');
-      const staging = this.#staging.take(size);
-      const encoder = this.#device.createCommandEncoder({label: 'sublet read'});
-      encoder.copyBufferToBuffer(this.#at(id).gpu, offset, staging, 0, size);
-      this.#queue.submit([encoder.finish()]);
+    read(ticket, id, offset, size, ...rows) {
+      this.#sent++;
+      const buffer = this.#at(id), used = this.#staging.take(size);
+      const scopes = used && isSound(buffer) ? [] : /** @type {const} */ (['validation', 'out-of-memory']);
+      if (scopes.length > 0) this.#flush();
+      for (const scope of scopes) this.#device.pushErrorScope(scope);
+      const staging = used ?? this.#staging.make(size);
+      this.#openEncoder().copyBufferToBuffer(buffer.gpu, offset, staging, 0, size);
+      this.#flush();
       // What is wrong is this read's: where the copy was refused, there is something to map all the same. A device that is lost rejects.
-      const errors = [0, 0].map(() => this.#device.popErrorScope().then((error) => { if (error) throw failed(error); }, () => {}));
-      const mapped = staging.mapAsync(MODE_READ, 0, size).catch((error) => {
-        throw error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : error; // the arguments are right
+      const errors = scopes.map(() => this.#device.popErrorScope().then((error) => { if (error) throw failed(error); }, () => {}));
+      const mapped = staging.mapAsync(MODE_READ, 0, size), {length} = errors, faulted = this.#faulted;
+      this.#readbacks.set(ticket, {staging, size, rows});
+      (length > 0 ? Promise.all([...errors, mapped]) : mapped).then(() => {
+        this.#settled(ticket, faulted === this.#faulted && this.#taken(ticket) ? 1 : 0);
+      }, (error) => { // of mapAsync it says that there is no memory, as the arguments are right
+        this.#settle(ticket, false, error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : error);
       });
-      this.#readbacks.set(ticket, {staging, size});
-      this.#await(ticket, Promise.all([...errors, mapped]));
+    }
+
+    /** Takes a readback, unless it was given up or the memory is gone. @param {number} ticket */
+    #taken(ticket) {
+      const [, host, at, width, pitch, count] = this.#readbacks.get(ticket)?.rows ?? [0, null, 0, 0, 0, 0];
+      if (count === 0 || host && hostError(host, at, (count - 1) * pitch + width)) return false;
+      try {
+        this.take(ticket);
+      } catch {
+        return false; // Go finds out
+      }
+      this.drop(ticket);
+      return true;
     }
 
     /** Shows the bytes of a readback until it is dropped. @param {number} ticket */
@@ -563,12 +679,9 @@
       }
     }
 
-    /**
-     * Copies rows of a readback into host memory, which is what `host` views, or Go's memory where it is null.
-     * @param {number} ticket @param {number} skip bytes before the first row @param {any} host @param {number} at
-     * @param {number} width @param {number} pitch @param {number} count
-     */
-    take(ticket, skip, host, at, width, pitch, count) {
+    /** Copies the rows of a readback. @param {number} ticket */
+    take(ticket) {
+      const {rows: [skip, host, at, width, pitch, count]} = /** @type {Readback} */ (this.#readbacks.get(ticket));
       const span = (count - 1) * pitch + width;
       const from = this.window(ticket).subarray(skip, skip + span);
       const to = new Uint8Array(host ? host.buffer ?? host : this.#heap(), (host?.byteOffset ?? 0) + at, span);
@@ -630,10 +743,10 @@
       super.freeBuffer(id);
     }
 
-    /** @param {number} ticket @param {number} id @param {number} offset @param {number} size */
-    read(ticket, id, offset, size) {
-      super.read(ticket, id, offset, size);
-      log('read', {bytes: size, offset});
+    /** @param {Parameters<Session['read']>} args */
+    read(...args) {
+      super.read(...args);
+      log('read', {bytes: args[3], offset: args[2]});
     }
 
     /** @param {Parameters<Session['compile']>} args */
@@ -676,8 +789,22 @@
     /** Has sessions that are opened from now on log to the console. @param {string} word "calls", "kernels", "wgsl" or "" */
     setDebug(word) { rung = ['', 'calls', 'kernels', 'wgsl'].indexOf(word); },
 
-    /** Lets the helper read and write the memory of a Go program. A page may run several. @param {WebAssembly.Memory} memory instance.exports.mem */
-    setMemory(memory) { memories.add(new WeakRef(memory)); },
+    /**
+     * Lets the helper read and write the memory of a Go program. A page may run several.
+     * @param {WebAssembly.Memory} memory instance.exports.mem @param {Settled} [settled] calls instance.exports.sublet_settled, and lets
+     *   goroutines run that it has left
+     */
+    setMemory(memory, settled) {
+      memories.add(new WeakRef(memory));
+      settlers.set(memory, settled);
+    },
+
+    /** Resolves when a device has done what was submitted, of which its sessions then know. @param {GPUDevice} device */
+    async idle(device) {
+      const marks = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref()?.mark());
+      await device.queue.onSubmittedWorkDone();
+      for (const done of marks) done?.();
+    },
 
     /**
      * Starts a session. The proof is four words that the calling program has just put at an address of its memory: they
@@ -690,7 +817,7 @@
         new Uint32Array(memory.buffer, at, 4).every((word, i) => word === proof[i]);
       for (const ref of memories) if (!ref.deref()) memories.delete(ref);
       const memory = [...memories].map((ref) => ref.deref()).find(holdsProof);
-      return {session: new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory), shared: memory !== undefined};
+      return {session: new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory, memory && settlers.get(memory)), shared: memory !== undefined};
     },
   });
   Reflect.set(globalThis, Symbol.for('sublet.glue'), glue);

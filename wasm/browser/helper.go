@@ -21,6 +21,8 @@ type helper struct {
 	shared  bool // the helper sees Go's memory
 	session js.Value
 	run     js.Value // its method submit
+	read    js.Value // and read
+	isIdle  js.Value
 
 	table []uint32 // of the current list's host data; see submit in glue.js
 	args  []any
@@ -31,7 +33,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 7
+const glueVersion = 8
 
 // provideHelper installs the helper, where the page allows it. With the tag sublet_page it is nil: the page brings the helper,
 // always, as the npm package does, and a program is smaller by the copy of it.
@@ -69,7 +71,8 @@ func newHelper(glue js.Value, d *device) *helper {
 	runtime.KeepAlive(proof)
 	session := opened.Get("session")
 	// Calling a bound function is several times cheaper than calling a method by name.
-	return &helper{shared: opened.Get("shared").Bool(), session: session, run: session.Get("submit").Call("bind", session)}
+	bound := func(method string) js.Value { return session.Get(method).Call("bind", session) }
+	return &helper{shared: opened.Get("shared").Bool(), session: session, run: bound("submit"), read: bound("read"), isIdle: bound("isIdle")}
 }
 
 // address returns where a slice begins in Go's memory, which is what the helper calls it. Slices that come here are on
@@ -80,13 +83,15 @@ func address[T any](s []T) uint { return uint(uintptr(unsafe.Pointer(unsafe.Slic
 func (h *helper) call(method string, args ...any) js.Value { return h.session.Call(method, args...) }
 
 func (h *helper) submit(l *driver.CommandList) error {
-	h.tabulate(l.Data)
+	if err := h.tabulate(l.Data); err != nil {
+		return err
+	}
 	defer clear(h.args) // JavaScript's memory must not be kept alive
 	words, params, table := address(l.Words), address(l.Params), address(h.table)
-	if !h.shared {
+	if !alwaysShared && !h.shared {
 		words, params, table = h.pack(l)
 	}
-	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4], h.args[5] = words, len(l.Words), params, len(l.Params), table, l.Number
+	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4], h.args[5], h.args[6] = words, len(l.Words), params, len(l.Params), table, l.Number, l.More
 	failed := h.run.Invoke(h.args...)
 	runtime.KeepAlive(l)
 	if !failed.IsNull() {
@@ -112,10 +117,13 @@ func (h *helper) pack(l *driver.CommandList) (words, params, table uint) {
 
 // tabulate fills the table of host data; see submit in glue.js. Foreign memory, and a copy of Go's where the helper does not
 // see it, become arguments of the call.
-func (h *helper) tabulate(data []driver.Host) {
-	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0, 0)
+func (h *helper) tabulate(data []driver.Host) error {
+	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0, 0, false)
 	for _, d := range data {
-		if d.Foreign == nil && !h.shared {
+		if err := objectHost("browser: Submit", d); err != nil {
+			return err
+		}
+		if !alwaysShared && d.Foreign == nil && !h.shared {
 			d.Foreign, d.Offset = copied(d.Mem()), 0
 		}
 		argument, at := uint32(0), uint64(d.Offset)
@@ -123,23 +131,41 @@ func (h *helper) tabulate(data []driver.Host) {
 			at = uint64(address(d.Mem()))
 		} else {
 			h.args = append(h.args, d.Foreign)
-			argument = uint32(len(h.args) - 6)
+			argument = uint32(len(h.args) - 7)
 		}
 		h.table = append(h.table, argument, uint32(at), uint32(at>>32), uint32(d.Size), uint32(uint64(d.Size)>>32))
 	}
+	return nil
 }
 
-func (h *helper) take(ticket, skip int, t driver.Transfer) {
+// begin begins a readback of size bytes and, where the helper can, has it copy the rows of the transfer, after so many bytes, as soon as
+// they are there. The memory must stay where it is until the ticket is settled or dropped.
+func (h *helper) begin(ticket int, from, size uint64, t driver.Transfer) {
+	skip, at, count := int(t.Offset-from), t.Host.Offset+t.HostOffset, t.Count
 	switch {
 	case t.Host.Foreign != nil:
-		h.session.Call("take", ticket, skip, t.Host.Foreign, t.Host.Offset+t.HostOffset, t.Width, t.Pitch, t.Count)
-	case h.shared:
-		at := address(t.Host.Mem()) + uint(t.HostOffset)
-		h.session.Call("take", ticket, skip, nil, at, t.Width, t.Pitch, t.Count)
-		runtime.KeepAlive(t.Host.Bytes)
+	case alwaysShared || h.shared:
+		at = int(address(t.Host.Mem())) + t.HostOffset
 	default:
+		count = 0
+	}
+	h.read.Invoke(ticket, uint32(t.Buffer), from, size, skip, t.Host.Foreign, at, t.Width, t.Pitch, count)
+}
+
+// take copies the rows of a transfer that the helper has not taken.
+func (h *helper) take(ticket, skip int, t driver.Transfer) {
+	if alwaysShared || t.Host.Foreign != nil || h.shared {
+		h.session.Call("take", ticket)
+	} else {
 		copyRows(t, h.session.Call("window", ticket), skip)
 	}
+}
+
+// copied makes a Uint8Array with a copy of Go's memory.
+func copied(b []byte) js.Value {
+	array := js.Global().Get("Uint8Array").New(len(b))
+	js.CopyBytesToJS(array, b)
+	return array
 }
 
 // copyRows copies the rows of a transfer from a Uint8Array into Go's memory.

@@ -151,7 +151,7 @@ func bytesOf(v js.Value, n int) []byte {
 		panic(err)
 	}
 	b := make([]byte, n)
-	plain := uint8s.New(memory, at, n).Call("slice")
+	plain := js.Global().Get("Uint8Array").New(memory, at, n).Call("slice")
 	js.CopyBytesToGo(b, plain)
 	return b
 }

@@ -15,6 +15,8 @@ import {onAbort} from './source.mjs';
 
 /** A message leaves by itself when it has that many words, so that the device starts while the rest is still recorded. */
 const POST_WORDS = 8192;
+/** How long a message may wait that is only about closing, in milliseconds. */
+const LINGER = 50;
 
 /**
  * What a connection uses of a program: where messages are written, how they are posted, and where the counters are.
@@ -53,6 +55,9 @@ export class Connection {
   /** Notes what is open, if somebody wants to know. @type {import('./leaks.mjs').Leaks | null} */
   leaks = null;
   #scheduled = false;
+  #lingering = false;
+  /** Whether what was posted last was a flush, and nobody was answered since. */
+  #flushed = false;
   #pumping = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
@@ -159,11 +164,23 @@ export class Connection {
     });
   }
 
+  /** Posts the message when it pleases: closing what is Go's own can wait for the next command. @protected */
+  linger() {
+    if (this.message.at >= POST_WORDS) return this.post();
+    if (this.#lingering) return;
+    this.#lingering = true;
+    setTimeout(() => {
+      this.#lingering = false;
+      if (!this.#refused) this.post();
+    }, LINGER);
+  }
+
   /** @protected */
   post() {
     const words = this.message.at;
     if (words === 0) return;
     this.message.at = 0;
+    this.#flushed = false;
     const unfinished = this.#enter((program) => program.post(words));
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
@@ -256,6 +273,7 @@ export class Connection {
 
   /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
   settle(...outcome) {
+    this.#flushed = false;
     const [ticket, , code] = outcome, why = this.#refused;
     if (code === 'ErrAborted' && why) this.answers.settle(ticket, undefined, why.code, why.message); // Go gives calls up that wait at the end
     else this.answers.settle(...outcome);
@@ -271,8 +289,10 @@ export class Connection {
 
   flush() {
     this.check();
+    if (this.#flushed && this.message.at === 0) return;
     this.message.command(Command.Flush, []);
     this.post();
+    this.#flushed = true;
   }
 
   /** Reads the counters, in the order of wasm/internal/page/export_js.go. @returns {Float64Array} */

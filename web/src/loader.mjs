@@ -151,6 +151,9 @@ async function instantiate({module, threads, alone}, imports) {
   }
 }
 
+/** Waits for WebGPU alone. A device that is lost is none's to wait for: Go tells. @param {GPUDevice} device @returns {Promise<void>} */
+export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(device).catch(() => {});
+
 /** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {string} [driver] of its devices */
 async function programOf(program, driver) {
   const [loading, Go] = await Promise.all([
@@ -183,11 +186,15 @@ export async function load(loading, mark, start) {
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
   const scope = /** @type {any} */ (globalThis);
-  if (!isShared(memory)) scope[GLUE].setMemory(memory); // some functions of WebGPU refuse shared memory
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
+  let answers = 0;
   const started = new Promise((resolve, reject) => {
     scope[START] = {
       ...start,
+      settle: (/** @type {any[]} */ ...outcome) => {
+        answers++;
+        start.settle(...outcome);
+      },
       ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device) => resolve({info, device}),
       failed: (/** @type {string} */ failed, /** @type {string} */ message) => reject(new SubletError(failed, message)),
     };
@@ -218,6 +225,19 @@ export async function load(loading, mark, start) {
       }
     };
     go.exit = (/** @type {number} */ code) => end(`exit code ${code}`); // a call of an export may be its last
+    /** Tells the program what a promise has come to, and gives it another turn if nobody was answered. @param {number} ticket @param {number} value */
+    const settled = (ticket, value) => {
+      if (stopped || go.exited) return;
+      const before = answers;
+      try {
+        exports.sublet_settled(ticket, value);
+        if (answers === before) queueMicrotask(() => go._resume());
+      } catch (error) {
+        end(String(error));
+        throw error;
+      }
+    };
+    if (!isShared(memory)) scope[GLUE].setMemory(memory, exports.sublet_settled && settled); // some functions of WebGPU refuse shared memory
     go.run(instance).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });

@@ -4,7 +4,7 @@ import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
 import {failure, shapeError} from './errors.mjs';
 import {current, exposed, lies, wrote} from './known.mjs';
-import {suitable} from './loader.mjs';
+import {idle, suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
@@ -215,7 +215,11 @@ export class Session extends Connection {
   }
 
   /** @param {AbortSignal} [signal] @returns {Promise<void>} */
-  wait(signal) {
+  async wait(signal) {
+    if (this.device && !signal) {
+      this.flush();
+      await idle(this.device); // so that Go need not wait, which takes it longer
+    }
     return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
@@ -237,7 +241,9 @@ export class Session extends Connection {
       const done = () => this.released(store);
       this.answers.expect(ticket, {resolve: done, reject: done, value: undefined});
     }
-    this.send(Command.Close, [ticket, handle]);
+    this.message.command(Command.Close, [ticket, handle]);
+    if (this.device && /** @type {any} */ (held).mode === 'owned') this.linger();
+    else this.schedule();
   }
 
   // Those that give a matrix another size or other memory. It is the next one from now on, and if Go refuses it is the one

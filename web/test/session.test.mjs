@@ -182,6 +182,26 @@ test('a callback that never ends does not outlive the program', async () => {
   await rejects('ErrClosed', after);
 });
 
+test('on WebGPU, closing waits for the next message, and nothing is flushed twice', async () => {
+  const {program, session, gpu} = newGpu();
+  session.device = /** @type {any} */ ({});
+  const a = gpu.zeros(1, 1);
+  gpu.flush();
+  gpu.flush();
+  assert.deepEqual(program.commands().map((c) => c.command), [Command.New, Command.Flush]);
+  await turn();
+  a.close();
+  await turn();
+  assert.equal(program.messages.length, 1);
+  gpu.flush();
+  assert.deepEqual(program.commands().slice(2).map((c) => c.command), [Command.Close, Command.Flush]);
+  const b = gpu.zeros(1, 1);
+  await turn();
+  b.close();
+  while (program.messages.length < 4) await turn(); // nobody calls, and it is posted all the same
+  assert.deepEqual(program.commands().slice(4).map((c) => c.command), [Command.New, Command.Flush, Command.Close]);
+});
+
 test('functions', async () => {
   const {program, gpu} = newGpu();
   const f = gpu.fn('/* fn no(x: f32) */ fn  f ( x: f32, y : f32, ) -> f32 { return x; }');

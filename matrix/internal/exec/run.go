@@ -122,6 +122,11 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 		return p, nil
 	}
 	r.x.planned++
+	for n := range r.nodes { // the plan may keep them
+		if n.Passing {
+			n.Passing = false
+		}
+	}
 	p, err := plan.New(plan.Input{
 		Device: r.x.info, Root: n, To: to,
 		Memories: slices.Clone(r.memories), Numbers: r.numbers,

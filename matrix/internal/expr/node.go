@@ -8,6 +8,7 @@ package expr
 import (
 	"cmp"
 	"math"
+	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -63,6 +64,7 @@ type Node struct {
 	Value      float64    // Scalar; Reduce: the number that results are finished with; Index: what is added
 	Call       *fuse.Call // Call
 	Stack      *Stack     // StackProduct; Gather: the matrices that it is of, nil if it is none
+	Passing    bool       // nobody but the caller has it, until a plan is made of it
 	Err        error
 }
 
@@ -211,7 +213,27 @@ func stretch(a, b int) (int, bool) {
 
 // NewMap builds an element-wise node. name is that of the function for errors.
 func NewMap(name string, op fuse.Op, args ...*Node) *Node {
-	return (&Node{Kind: Map, Op: op}).build(name, args...)
+	n := blank()
+	n.Kind, n.Op = Map, op
+	return n.build(name, args...)
+}
+
+// spare has nodes that were released, so that recording an operation takes no memory. Pages, where bytes of the program count, do without.
+var spare = sync.Pool{New: func() any { return new(Node) }}
+
+func blank() *Node {
+	if gpu.RunsNative {
+		return spare.Get().(*Node) //nolint:forcetypeassert // of spare
+	}
+	return new(Node)
+}
+
+// Release gives back an element-wise node that was Passing until the end.
+func (n *Node) Release() {
+	if gpu.RunsNative && n.Kind == Map && n.Passing {
+		*n = Node{}
+		spare.Put(n)
+	}
 }
 
 // NewConversion builds a node that converts to another element type.

@@ -289,18 +289,20 @@ func (s *Session) cancel(ticket uint32) {
 // Call is the context of what runs on behalf of the page. Those of package context would make the program 16 KB larger.
 type Call struct {
 	context.Context
-	Cancel      func() // ends the context
-	begin       func() // notes that somebody waits or is done
-	began, done chan struct{}
+	began, done       chan struct{}
+	beginning, ending sync.Once
 }
 
 // NewCall makes a context.
 func NewCall() *Call {
-	began, done := make(chan struct{}), make(chan struct{})
-	return &Call{
-		context.Background(), sync.OnceFunc(func() { close(done) }), sync.OnceFunc(func() { close(began) }), began, done,
-	}
+	return &Call{Context: context.Background(), began: make(chan struct{}), done: make(chan struct{})}
 }
+
+// Cancel ends the context.
+func (c *Call) Cancel() { c.ending.Do(func() { close(c.done) }) }
+
+// begin notes that somebody waits or is done.
+func (c *Call) begin() { c.beginning.Do(func() { close(c.began) }) }
 
 // Done implements [context.Context]. Whoever asks for it begins to wait.
 func (c *Call) Done() <-chan struct{} {
