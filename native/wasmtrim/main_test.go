@@ -68,7 +68,7 @@ func TestTrimmedProgramDoesTheSame(t *testing.T) {
 	if !strings.Contains(want, "get called using nil *value pointer") {
 		t.Fatalf("the program does not try everything: %s", want)
 	}
-	if err := trimFile(path); err != nil {
+	if err := trimFile(path, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	got, errs, err := run(t, path)
@@ -90,7 +90,7 @@ func TestTrimmedProgramDoesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := trim(before)
+	after, _, _, err := trim(before, nil, false)
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("trimmed again: %v, %d bytes, want %d", err, len(after), len(before))
 	}
@@ -111,7 +111,7 @@ func TestMalformed(t *testing.T) {
 		"two data":      append(bytes.Clone(header), 11, 1, 0, 11, 1, 0),
 		"other version": bytes.Replace(program, tablesHeader, []byte("\xf0\xff\xff\xff\x00\x00\x01\x08"), 1),
 	} {
-		if _, err := trim(b); !errors.Is(err, errProgram) {
+		if _, _, _, err := trim(b, nil, false); !errors.Is(err, errProgram) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestMalformed(t *testing.T) {
 		for range 1 + rng.IntN(50) {
 			damaged[tables+rng.IntN(len(damaged)-tables)] = byte(rng.Uint32())
 		}
-		if _, err := trim((&module{before: header, memory: damaged}).encode()); err != nil && !errors.Is(err, errProgram) {
+		if _, _, _, err := trim(append(header, (&module{sections: []section{{sectionData, nil}}, memory: damaged}).encode()[8:]...), nil, false); err != nil && !errors.Is(err, errProgram) {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestMalformed(t *testing.T) {
 func TestEncode(t *testing.T) {
 	memory := make([]byte, 3000)
 	memory[3], memory[10], memory[1000], memory[2999] = 1, 2, 3, 4
-	m := &module{before: []byte("\x00asm\x01\x00\x00\x00"), memory: memory}
+	m := &module{sections: []section{{sectionData, nil}}, memory: memory}
 	if again := parseModule(m.encode()); !bytes.Equal(again.memory, memory) {
 		t.Errorf("memory %v", again)
 	}
