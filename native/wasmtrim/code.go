@@ -5,6 +5,7 @@ package main
 // Instructions of WebAssembly that Go uses and that are not one byte alone.
 const (
 	opUnreachable  = 0x00
+	opLoop         = 0x03
 	opIf           = 0x04
 	opElse         = 0x05
 	opEnd          = 0x0b
@@ -21,6 +22,9 @@ const (
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opLoadFirst    = 0x28
+	opI32Load      = 0x28
+	opI32Load8U    = 0x2d
+	opI32Store     = 0x36
 	opI64Store     = 0x37
 	opStoreLast    = 0x3e
 	opMemorySize   = 0x3f
@@ -29,8 +33,12 @@ const (
 	opI64Const     = 0x42
 	opF32Const     = 0x43
 	opF64Const     = 0x44
+	opI32Eq        = 0x46
+	opI32LtU       = 0x49
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32Mul       = 0x6c
+	opI32And       = 0x71
 	opI64Shl       = 0x86
 	opI64Or        = 0x84
 	opI64ExtendU   = 0xad

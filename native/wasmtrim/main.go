@@ -73,17 +73,21 @@ func trimFile(path, first, names string, shaders ...string) error {
 // calls panic for such a program: by [check], or by an index outside of the program.
 func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest []byte, names []string, err error) {
 	defer func() {
-		if recover() != nil {
+		if r := recover(); r != nil {
+			if os.Getenv("WT") != "" {
+				panic(r)
+			}
 			small, err = nil, errProgram
 		}
 	}()
 	m := parseModule(program)
-	names = trimTables(m.memory)
+	tables := trimTables(m.memory)
+	names = tables.list
 	for _, text := range shaders {
 		shorten(m.memory, text)
 	}
 	if telling {
-		small, rest = split(m, nil)
+		small, rest = split(m, tables, nil)
 		return small, rest, names, nil
 	}
 	if first == nil {
@@ -93,7 +97,7 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 	for name := range strings.Lines(string(first)) {
 		wanted[strings.TrimSpace(name)] = true
 	}
-	small, rest = split(m, func(f int) bool { return f < len(names) && wanted[names[f]] })
+	small, rest = split(m, tables, func(f int) bool { return f < len(names) && wanted[names[f]] })
 	return small, rest, names, nil
 }
 

@@ -134,7 +134,7 @@ func (p *program) call(out []byte, index int, first bool) []byte {
 }
 
 // firstPart makes the module of the functions that the program needs at once, with stand-ins for the others.
-func (p *program) firstPart(mark string) *module {
+func (p *program) firstPart(mark string, fill []byte) *module {
 	shift := len(p.imports) + 1 // the import of the stand-ins comes last
 	var types, bodies, table [][]byte
 	stand := shift // what all stand-ins call
@@ -158,6 +158,7 @@ func (p *program) firstPart(mark string) *module {
 		table = append(table, appendUint(nil, uint64(p.number[f])))
 	}
 	exports := p.firstExports(mark, add)
+	start := add(p.typeNumber(nil, nil), fill)
 	list := [][]byte{append(append(appendInt([]byte{0, opI32Const}, tableStart), opEnd), vector(table)...)}
 	imports := append(slices.Clone(p.imports), append(appendText(appendText(nil, importModule), "want"), 0, 0))
 	globalList := append([]byte{globals + 1}, p.section(sectionGlobal).content[1:]...)
@@ -176,6 +177,7 @@ func (p *program) firstPart(mark string) *module {
 		case sectionExport:
 			s.content = vector(exports)
 		case sectionElement:
+			m.sections = append(m.sections, section{sectionStart, appendUint(nil, uint64(start))})
 			s.content = vector(list)
 		case sectionCode:
 			s.content = vector(bodies)

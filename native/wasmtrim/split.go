@@ -121,7 +121,7 @@ func (p *program) checkLayout() {
 
 // split returns the two parts of a program. first tells which functions belong to the first one; some do anyway. For nil all do, and say
 // when they are called.
-func split(m *module, first func(function int) bool) (one, rest []byte) {
+func split(m *module, tables *layout, first func(function int) bool) (one, rest []byte) {
 	p := parseProgram(m)
 	if p.telling = first == nil; p.telling {
 		first = func(int) bool { return true }
@@ -139,10 +139,13 @@ func split(m *module, first func(function int) bool) (one, rest []byte) {
 		}
 	}
 	restModule := p.restPart()
+	clearPredicted := tables.predict()
+	data := tables.withhold(p.first, p.taken())
+	clearPredicted()
+	restModule.sections = append(restModule.sections, section{sectionData, vector(data)})
 	sum := sha256.Sum256(append(slices.Clone(restModule.section(sectionCode).content), m.memory...))
 	mark := hex.EncodeToString(sum[:6])
-	one, rest = p.firstPart(mark).encode(), p.finishRest(restModule, mark)
-	return one, rest
+	return p.firstPart(mark, tables.fill()).encode(), p.finishRest(restModule, mark)
 }
 
 // name is that of a function as an export of the first part.

@@ -41,6 +41,12 @@ const (
 	inlinedName    = 4  // where it has the offset of its name
 	maxInlined     = 1 << 20
 	noFuncData     = ^uint32(0)
+	argsMaps       = 0
+	localsMaps     = 1
+	stackObjects   = 2
+	openDefers     = 4
+	wrapInfo       = 7
+	moduleFindFunc = 1 + 3*6
 	moduleNames    = 1 // words of runtime.moduledata: where it has the table of names
 	moduleFuncData = 1 + 3*6 + 1 + 2 + 18
 )
@@ -81,9 +87,19 @@ func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
 func put32(b []byte, v uint32) { binary.LittleEndian.PutUint32(b, v) }
 
-// trimTables takes out of a program's memory what only tracebacks need. It returns the names of the functions, in their order. A name that
-// others had before, such as instances of a generic function, gets a number.
-func trimTables(memory []byte) (list []string) {
+// layout is where a program's tables of functions are in its memory.
+type layout struct {
+	memory                  []byte
+	list                    []string // names of the functions, in their order
+	pcdata, funcs, funcdata int      // addresses
+	end                     int      // of funcdata
+	findFunc, rodata        int
+	firstRecord             int   // the first function's table
+	records                 []int // those of all
+}
+
+// trimTables takes out of a program's memory what only tracebacks need. A name that others had before gets a number in the list of names.
+func trimTables(memory []byte) *layout {
 	word := func(at, i int) int { return int(binary.LittleEndian.Uint64(memory[at+8*i:])) }
 	header := only(memory, tablesHeader)
 	count := word(header, 1)
@@ -95,6 +111,8 @@ func trimTables(memory []byte) (list []string) {
 	module := only(memory, binary.LittleEndian.AppendUint64(pattern, uint64(names)))
 	funcdata, end := word(module, moduleFuncData), word(module, moduleFuncData+1)
 	check(word(module, moduleNames+1) == units-names && count >= 0)
+	l := &layout{memory: memory, pcdata: pcdata, funcs: funcs, funcdata: funcdata, findFunc: word(module, moduleFindFunc), rodata: word(module, moduleFuncData-1)}
+	l.end = min(end, max(l.findFunc, funcdata))
 	t := &tables{
 		names: newCompacted(memory[names:units]), pcdata: newCompacted(memory[pcdata:funcs]),
 		funcs: memory[funcs:funcdata], funcdata: memory[funcdata:end],
@@ -106,13 +124,13 @@ func trimTables(memory []byte) (list []string) {
 		if seen[name]++; seen[name] > 1 {
 			name = fmt.Sprintf("%s#%d", name, seen[name])
 		}
-		list = append(list, name)
+		l.list = append(l.list, name)
 		t.trimFunc(f)
 	}
 	t.names.replace()
 	t.pcdata.replace()
 	clear(memory[units:pcdata])
-	return list
+	return l
 }
 
 // only returns where a pattern is that memory has once.
