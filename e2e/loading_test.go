@@ -149,6 +149,7 @@ func TestWebRequests(t *testing.T) {
 			})))
 			said := chrome.Eval[string](p, `(async () => {
 				`+c.page+`;
+				globalThis.requestIdleCallback = () => 0; // else the rest of the program comes after the first product
 				const {init} = await import('/dist/index.mjs'), options = `+c.options+`;
 				for (let i = 0; i < 2; i++) { // a second one asks for nothing
 					const gpu = await init(options), ones = gpu.ones(512, 512), sum = await ones.matmul(ones).sum().value();

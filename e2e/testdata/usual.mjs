@@ -21,7 +21,7 @@ WebAssembly.instantiate = (/** @type {any} */ module, /** @type {any} */ imports
   }
   return instantiate(module, imports);
 };
-globalThis.requestIdleCallback = () => 0; // the rest comes when it is needed
+globalThis.requestIdleCallback = () => 0; // the rest comes when it is needed, and not earlier
 
 /** @param {import('/dist/index.mjs').Gpu} gpu */
 async function compute(gpu) {

@@ -263,6 +263,7 @@ export class Connection {
   /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
   settle(...outcome) {
     const [ticket, , code] = outcome, why = this.#refused;
+    this.#program?.rest.begin();
     if (code === 'ErrAborted' && why) this.answers.settle(ticket, undefined, why.code, why.message); // Go gives calls up that wait at the end
     else this.answers.settle(...outcome);
   }

@@ -149,7 +149,7 @@ export async function compile(source, shared, urgent = true) {
   if (source instanceof Response) return compileResponse(source, shared);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes('wasm', /** @type {BufferSource} */ (source), shared);
   if (isAddress(source)) return await compileFile(source, shared) ?? compileResponse(await download(source, urgent), shared, String(source));
-  throw failed(`wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
+  throw failed(`wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module, or a pair with that of the rest`);
 }
 
 /** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */

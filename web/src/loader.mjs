@@ -75,6 +75,7 @@ export function moduleOf(source, own, wanted) {
     const from = () => second ?? address(restName(own)), lazy = typeof XMLHttpRequest === 'function' && (second === undefined || isAddress(second));
     return {
       load: (/** @type {boolean} */ urgent) => second === undefined ? cached(restName(own), shared, urgent) : compile(second, shared, urgent),
+      forget: () => { modules.delete(`${restName(own)} ${shared}`); },
       now: lazy ? () => compileNow(from(), shared) : undefined,
     };
   };
@@ -179,8 +180,8 @@ async function programOf(program, driver) {
   return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared))};
 }
 
-/** Calls a function when the page has nothing to do. @param {() => void} run */
-const idle = (run) => typeof requestIdleCallback === 'function' ? requestIdleCallback(run, {timeout: 1000}) : setTimeout(run, 200);
+/** When the rest of a program is loaded if there is no first result, in milliseconds. */
+const QUIET = 3000;
 
 /**
  * Loads and starts a Go program.
@@ -239,6 +240,6 @@ export async function load(loading, mark, start) {
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
-  ready.then(() => idle(() => rest.begin()), () => {}); // whoever waits hears of it
+  ready.then(() => { if (rest.missing) setTimeout(() => rest.begin(), QUIET); }, () => {}); // whoever waits hears of it
   return {memory, rest, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
 }

@@ -4,8 +4,8 @@ import {failure} from './errors.mjs';
 
 /**
  * Where the rest of a program comes from. now compiles it at once; it is missing where that is impossible, and then the rest is loaded
- * before the program starts.
- * @typedef {{load: (wanted: boolean) => Promise<WebAssembly.Module>, now?: () => WebAssembly.Module}} Source
+ * before the program starts. forget: what was loaded is of no use.
+ * @typedef {{load: (wanted: boolean) => Promise<WebAssembly.Module>, forget: () => void, now?: () => WebAssembly.Module}} Source
  */
 
 /** The export of a program that is split by which it goes on; see native/wasmtrim/split.go. */
@@ -36,6 +36,7 @@ export class Rest {
   #room = 0;
   /** @type {Promise<void> | null} */
   #coming = null;
+  #begun = false;
   #over = false;
   /** Gets why the rest has not come when the program needs it. @type {(error: any) => void} */
   refuse = () => {};
@@ -69,18 +70,19 @@ export class Rest {
     return Object.create(instance, {exports: {value: {...exports, run: entered('run'), resume: entered('resume')}}});
   }
 
+  /** Whether it has not come yet. */
+  get missing() { return !this.#present; }
+
   /** Whether a function has to wait for the rest; it is then called later. @param {() => void} call */
   #waits(call) {
     if (!this.#left) return false;
     this.#later.push(call);
-    this.#come(true).catch(() => {}); // reported
     return true;
   }
 
   /** Lets goroutines run that are ready. @param {() => void} resume */
   resume(resume) {
-    if (this.#left) this.#come(true).catch(() => {}); // and they are let run then
-    else resume();
+    if (!this.#left) resume(); // else they are let run when it goes on
   }
 
   /** @param {string} name @param {string} goesOn the name of the export that goes on with it @param {number[]} args @returns {any} */
@@ -115,7 +117,10 @@ export class Rest {
     if (copy && this.#waits(() => {
       message().set(copy);
       this.#exports[POST](words);
-    })) return 1;
+    })) {
+      this.#come(true).catch(() => {}); // reported; it may have failed before
+      return 1;
+    }
     this.#bound = lends;
     const unfinished = this.#enter(POST, POST, [words]);
     this.#bound = false;
@@ -138,9 +143,13 @@ export class Rest {
     if (this.#left) this.#now();
   }
 
-  /** Asks for the rest, which nobody waits for yet. */
+  /** Asks for the rest when the page has nothing to do: the first result is there, or there will be none soon. */
   begin() {
-    this.#come(false).catch(() => {}); // whoever needs it asks again
+    if (this.#begun || this.#present) return;
+    this.#begun = true;
+    const load = () => { this.#come(false).catch(() => {}); }; // whoever needs it asks again
+    if (typeof requestIdleCallback === 'function') requestIdleCallback(load, {timeout: 1000});
+    else setTimeout(load, 200);
   }
 
   /** The program has ended. */
@@ -166,7 +175,13 @@ export class Rest {
   /** @param {boolean} wanted */
   async #load(wanted) {
     const module = await /** @type {Source} */ (this.#source).load(wanted);
-    if (!this.#over && !this.#present) this.#arrive(module);
+    if (this.#over || this.#present) return;
+    try {
+      this.#arrive(module);
+    } catch (error) {
+      this.#source?.forget();
+      throw error;
+    }
   }
 
   /** Loads the rest while the page waits. */
