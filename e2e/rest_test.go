@@ -36,28 +36,40 @@ func TestRest(t *testing.T) {
 		asked   int32
 	}{
 		"it comes late": {
-			[]string{""}, `const first = cold(a); bytes[0] = 9; const b = gpu.matrix(2, 2, bytes); await Promise.all([first, cold(b), b.add(a).read().then(say)])`,
-			[]string{"1,3,3,7", "9,11,3,7", "10,4,6,8"}, 1,
+			[]string{""},
+			`const first = cold(a); bytes[0] = 9; const b = gpu.matrix(2, 2, bytes); await Promise.all([first, cold(b), b.add(a).read().then(say)])`,
+			[]string{"1,3,3,7", "9,11,3,7", "10,4,6,8"},
+			1,
 		},
 		"an answer at once": {
-			[]string{""}, `const first = cold(a); say(gpu.stats().buffers > 0); await first`,
-			[]string{"true; 1,3,3,7"}, 0, // as often as the browser likes
+			[]string{""},
+			`const first = cold(a); say(gpu.stats().buffers > 0); await first`,
+			[]string{"true; 1,3,3,7"},
+			0, // as often as the browser likes
 		},
 		"it comes of itself": {
-			[]string{""}, `globalThis.requestIdleCallback = idle; await a.read(); for (const end = Date.now() + 60000; performance.getEntriesByType('resource').every(({name}) => !/-rest/.test(name)) && Date.now() < end;) await new Promise((done) => setTimeout(done, 20)); await cold(a)`,
-			[]string{"1,3,3,7"}, 1,
+			[]string{""},
+			`globalThis.requestIdleCallback = idle; await a.read(); for (const end = Date.now() + 60000; performance.getEntriesByType('resource').every(({name}) => !/-rest/.test(name)) && Date.now() < end;) await new Promise((done) => setTimeout(done, 20)); await cold(a)`,
+			[]string{"1,3,3,7"},
+			1,
 		},
 		"it is missing": {
-			[]string{"404", ""}, `await cold(a); await cold(a); await cold(a)`,
-			[]string{"ErrInvalid sublet: init: ", "/dist/sublet-simd-rest.wasm: 404 Not Found", "; 1,3,3,7; 1,3,3,7"}, 2,
+			[]string{"404", ""},
+			`await cold(a); await cold(a); await cold(a)`,
+			[]string{"ErrInvalid sublet: init: ", "/dist/sublet-simd-rest.wasm: 404 Not Found", "; 1,3,3,7; 1,3,3,7"},
+			2,
 		},
 		"it is a page": {
-			[]string{"html"}, `await cold(a); await cold(a)`,
-			[]string{"/dist/sublet-simd-rest.wasm: 200 OK, text/html", "are HTML"}, 3, // once more to close
+			[]string{"html"},
+			`await cold(a); await cold(a)`,
+			[]string{"/dist/sublet-simd-rest.wasm: 200 OK, text/html", "are HTML"},
+			3, // once more to close
 		},
 		"it is another program's": {
-			[]string{"other", ""}, `await cold(a); await cold(a)`,
-			[]string{"ErrInvalid sublet: init: the rest of the program is not that of this build", "; 1,3,3,7"}, 2,
+			[]string{"other", ""},
+			`await cold(a); await cold(a)`,
+			[]string{"ErrInvalid sublet: init: the rest of the program is not that of this build", "; 1,3,3,7"},
+			2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,8 +29,11 @@ async function compute(gpu) {
   same(await a.matmul(b).read(), new Float32Array(9).fill(4), 'product');
   const c = gpu.wrap(new Float32Array(12).fill(2), 4, 3), eye = gpu.eye(300), big = gpu.matrix(300, 300, noise(90000));
   same(await a.matmul(c).read(), new Float32Array(9).fill(8), 'product of wrapped memory');
+  const many = gpu.ones(512, 512);
+  check(await many.matmul(many).sum().value() === 512 ** 3, 'a sum of a product');
   const product = eye.matmul(big).eval();
   check(await product.sub(big).abs().max().value() === 0, 'a larger product');
+  if (telling) await new Promise((done) => setTimeout(done, 4000)); // what runs after a while, as on a slow machine
   const soft = product.softmax();
   check(Math.abs(await soft.sum().value() - 300) < 1e-3, 'softmax');
   const chain = a.mul(2).add(a).abs().sqrt().neg().exp().add(1).sub(a).div(2).T;
@@ -41,13 +44,13 @@ async function compute(gpu) {
   const again = a.mul(3).eval();
   again.close();
   await gpu.sync();
-  for (const m of [a, b, c, eye, big, product]) m.close();
+  for (const m of [a, b, c, eye, big, many, product]) m.close();
 }
 
-/** @param {string} device @param {boolean} tells @returns {Promise<number[]>} */
-export async function usual(device, tells) {
+/** @param {object} options of init @param {boolean} tells @returns {Promise<number[]>} */
+export async function usual(options, tells) {
   telling = tells;
-  const {init} = await import('/dist/index.mjs'), gpu = await init({device, threads: 1});
+  const {init} = await import('/dist/index.mjs'), gpu = await init(options);
   await compute(gpu);
   gpu.close();
   return [...wanted];

@@ -5,7 +5,9 @@
 // loses about a sixth. Panics still print their message, and each function of a traceback as "???". Garbage collection,
 // recover and stack growth use other tables, which stay. Comments of the shaders that are named go too.
 //
-//	wasmtrim program.wasm [shader.wgsl ...]   # in place
+//	wasmtrim program.wasm [shader.wgsl ...]                    # in place
+//	wasmtrim -first names.txt program.wasm [shader.wgsl ...]   # and what is not in the list goes to program-rest.wasm
+//	wasmtrim -names names.txt program.wasm [shader.wgsl ...]   # all names, and functions that say when they are called
 //
 // It knows the layout of one version of Go's tables, checks all that it relies on, and changes nothing otherwise.
 package main
@@ -73,10 +75,7 @@ func trimFile(path, first, names string, shaders ...string) error {
 // calls panic for such a program: by [check], or by an index outside of the program.
 func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest []byte, names []string, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			if os.Getenv("WT") != "" {
-				panic(r)
-			}
+		if recover() != nil {
 			small, err = nil, errProgram
 		}
 	}()

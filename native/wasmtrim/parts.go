@@ -144,18 +144,25 @@ func (p *program) firstPart(mark string, fill []byte) *module {
 	}
 	p.number = make([]int, len(p.bodies))
 	next := stand + 1
-	for f := range p.bodies {
-		p.number[f] = next
-		next++
+	for _, first := range []bool{true, false} { // stand-ins compress better one beside the other
+		for f := range p.bodies {
+			if p.first[f] == first {
+				p.number[f] = next
+				next++
+			}
+		}
 	}
 	add(p.typeNumber([]byte{typeI32, typeI32}, []byte{typeI32}), standIn(len(p.imports)))
 	for f, body := range p.bodies {
 		if p.first[f] {
 			add(p.typeOf[f], p.rewrite(p.tell(f, body), true))
-		} else {
-			add(0, function(append(appendInt([]byte{opLocalGet, 0, opI32Const}, uint64(tableStart+f)), appendUint([]byte{opCall}, uint64(stand))...)))
 		}
 		table = append(table, appendUint(nil, uint64(p.number[f])))
+	}
+	for f := range p.bodies {
+		if !p.first[f] {
+			add(0, function(append(appendInt([]byte{opLocalGet, 0, opI32Const}, uint64(tableStart+f)), appendUint([]byte{opCall}, uint64(stand))...)))
+		}
 	}
 	exports := p.firstExports(mark, add)
 	start := add(p.typeNumber(nil, nil), fill)
