@@ -61,6 +61,8 @@ go._makeFuncWrapper = (id) => {
   const call = make.call(go, id);
   return function (...args) { orLater(() => call.apply(this, args)); };
 };
+const resume = go._resume.bind(go);
+go._resume = () => { if (!go.exited) resume(); }; // timers may be left
 const running = {...exports, run: (...args) => enter('run', ...args), resume: () => orLater(() => go.exited || enter('resume'))};
 process.on('exit', () => {
   if (mode === 'tell') console.error([...called].join('\n'));
