@@ -162,6 +162,7 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	// A function that is missing is asked for.
+	write([]byte("no such function\n"), false)
 	if _, errs, err := runSplit(t, path, "none", "panic"); err == nil || !strings.Contains(errs, "is not there") {
 		t.Errorf("%v\n%s", err, errs)
 	}
