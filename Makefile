@@ -42,8 +42,10 @@ mingw        := x86_64-w64-mingw32-gcc
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
-# What a page may have to load, in bytes.
-wasm-limit := 1160000
+# What a page may have to load, in bytes: the first part of its program, both parts, and the cruncher's.
+first-limit := 575000
+both-limit  := 1175000
+wasm-limit  := 1160000
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
 # What computes on the CPU is in a second program, for pages without WebGPU and for Node, and the number cruncher in a third, which
 # runs beside either.
@@ -52,6 +54,7 @@ page-simd  := -tags sublet_simd
 page-both  := -tags sublet_page,sublet_simd
 # Inlining costs more bytes in our packages than it is worth; what is fast is so on the GPU.
 no-inline  := github.com/sublet-gpu/sublet/...=-l
+small      = -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs)
 # A clone that belongs to another user cannot be stamped with its commit.
 buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
 linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))
@@ -138,15 +141,32 @@ e2e: setup-test web-build ## Run the tests in Chromium only.
 .PHONY: wasm
 wasm: ## Build the browser's half into web/dist and hold it to its size.
 	@mkdir -p web/dist
-	$(js) go build $(page) -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
-	$(js) go build $(page-simd) -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-simd.wasm ./wasm/sublet
-	$(js) go build $(page-both) -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
-	$(js) go build $(page-both) -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
+	$(js) go build $(page) $(small) -o web/dist/sublet.wasm ./wasm/sublet
+	$(js) go build $(page-simd) $(small) -o web/dist/sublet-simd.wasm ./wasm/sublet
+	$(js) go build $(page-both) $(small) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
+	$(js) go build $(page-both) $(small) -o web/dist/pipelines.wasm ./wasm/pipelines
 	@for program in pipelines sublet-simd sublet sublet-cruncher; do \
-		go run ./native/wasmtrim web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
+		first=wasm/sublet/$$program.txt; [ -e "$$first" ] || first=; \
+		go run ./native/wasmtrim $${first:+-first "$$first"} web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
 		size=$$(gzip -9 -c web/dist/$$program.wasm | wc -c); echo "web/dist/$$program.wasm: $$size bytes gzipped"; \
-		case $$program in sublet|sublet-cruncher) [ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; };; esac; \
+		case $$program in \
+			sublet) limit=$(first-limit);; sublet-cruncher) limit=$(wasm-limit);; *) continue;; \
+		esac; \
+		[ "$$size" -le "$$limit" ] || { echo "more than $$limit"; exit 1; }; \
 	done
+	@size=$$(cat web/dist/sublet.wasm web/dist/sublet-rest.wasm | gzip -9 -c | wc -c); echo "both parts of sublet: $$size bytes gzipped"; \
+	[ "$$size" -le $(both-limit) ] || { echo "more than $(both-limit)"; exit 1; }
+
+# Which functions a page needs at once; see native/wasmtrim and TestUsual.
+.PHONY: profile
+profile: ## Note which functions of Go the usual page calls, for the first part of its programs.
+	@mkdir -p .cache/profile
+	$(js) go build $(page) $(small) -o .cache/profile/sublet.wasm ./wasm/sublet
+	$(js) go build $(page-simd) $(small) -o .cache/profile/sublet-simd.wasm ./wasm/sublet
+	@for program in sublet sublet-simd; do \
+		go run ./native/wasmtrim -names .cache/profile/$$program.txt .cache/profile/$$program.wasm $$(git ls-files '*.wgsl'); \
+	done
+	go test -vet=off -count=1 ./e2e -run 'TestUsual$$' -update
 
 # The network of the page digits.html. Training it takes some 10 seconds on two cores, once.
 .PHONY: digits

@@ -138,7 +138,8 @@ func TestWebRequests(t *testing.T) {
 			var mu sync.Mutex
 			var asked []string
 			p := browser.Open(t, chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if path, ok := strings.CutPrefix(r.URL.Path, "/dist/"); ok {
+				// When the rest of a program comes, TestRest and TestUsual look at.
+				if path, ok := strings.CutPrefix(r.URL.Path, "/dist/"); ok && !strings.HasSuffix(path, "-rest.wasm") {
 					mu.Lock()
 					if path != "thread.mjs" || !slices.Contains(asked, path) { // each program has workers of its own
 						asked = append(asked, path)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -68,7 +69,7 @@ func TestTrimmedProgramDoesTheSame(t *testing.T) {
 	if !strings.Contains(want, "get called using nil *value pointer") {
 		t.Fatalf("the program does not try everything: %s", want)
 	}
-	if err := trimFile(path); err != nil {
+	if err := trimFile(path, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	got, errs, err := run(t, path)
@@ -90,9 +91,80 @@ func TestTrimmedProgramDoesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := trim(before)
+	after, _, _, err := trim(before, nil, false)
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("trimmed again: %v, %d bytes, want %d", err, len(after), len(before))
+	}
+}
+
+// runSplit runs a program that is split; see testdata/split.mjs.
+func runSplit(t *testing.T, path, mode string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--stack-size=8192", filepath.Join("testdata", "split.mjs"), path, mode, loader}, args...)...)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// TestSplit leaves functions to the rest: all, half of them at random, and those that the program does not call.
+func TestSplit(t *testing.T) {
+	path := build(t)
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, errs, err := run(t, path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs)
+	}
+	write := func(first []byte, telling bool) (names []string) {
+		one, rest, names, err := trim(program, first, telling)
+		if err := errors.Join(err, os.WriteFile(path, one, 0o644), os.WriteFile(strings.TrimSuffix(path, ".wasm")+"-rest.wasm", rest, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	names := write(nil, true)
+	_, told, err := runSplit(t, path, "tell")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, told)
+	}
+	var called, half []byte
+	for line := range strings.Lines(told) {
+		f, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatalf("%v: %s", err, told)
+		}
+		called = append(called, names[f]+"\n"...)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range names {
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "sync") {
+			called = append(called, name+"\n"...) // which of these run depends on the time
+		}
+		if rng.IntN(2) == 0 {
+			half = append(half, name+"\n"...)
+		}
+	}
+	for _, c := range []struct {
+		name, mode string
+		first      []byte
+	}{{"none", "each", []byte("no such function\n")}, {"half", "each", half}, {"called", "none", called}} {
+		write(c.first, false)
+		if got, errs, err := runSplit(t, path, c.mode); err != nil || got != want || errs != "" {
+			t.Errorf("%s: %v, printed %q, want %q\n%s", c.name, err, got, want, errs)
+		}
+	}
+	// A function that is missing is asked for.
+	write([]byte("no such function\n"), false)
+	if _, errs, err := runSplit(t, path, "none", "panic"); err == nil || !strings.Contains(errs, "is not there") {
+		t.Errorf("%v\n%s", err, errs)
 	}
 }
 
@@ -111,7 +183,7 @@ func TestMalformed(t *testing.T) {
 		"two data":      append(bytes.Clone(header), 11, 1, 0, 11, 1, 0),
 		"other version": bytes.Replace(program, tablesHeader, []byte("\xf0\xff\xff\xff\x00\x00\x01\x08"), 1),
 	} {
-		if _, err := trim(b); !errors.Is(err, errProgram) {
+		if _, _, _, err := trim(b, nil, false); !errors.Is(err, errProgram) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -124,7 +196,7 @@ func TestMalformed(t *testing.T) {
 		for range 1 + rng.IntN(50) {
 			damaged[tables+rng.IntN(len(damaged)-tables)] = byte(rng.Uint32())
 		}
-		if _, err := trim((&module{before: header, memory: damaged}).encode()); err != nil && !errors.Is(err, errProgram) {
+		if _, _, _, err := trim(append(header, (&module{sections: []section{{sectionData, nil}}, memory: damaged}).encode()[8:]...), nil, false); err != nil && !errors.Is(err, errProgram) {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +205,7 @@ func TestMalformed(t *testing.T) {
 func TestEncode(t *testing.T) {
 	memory := make([]byte, 3000)
 	memory[3], memory[10], memory[1000], memory[2999] = 1, 2, 3, 4
-	m := &module{before: []byte("\x00asm\x01\x00\x00\x00"), memory: memory}
+	m := &module{sections: []section{{sectionData, nil}}, memory: memory}
 	if again := parseModule(m.encode()); !bytes.Equal(again.memory, memory) {
 		t.Errorf("memory %v", again)
 	}

@@ -50,6 +50,14 @@ export class Answers {
     else pending.resolve(value ?? pending.value);
   }
 
+  /** Refuses all, which Go may still answer later. @param {SubletError} error */
+  postpone(error) {
+    for (const [ticket, {reject, keep}] of this.#pending) {
+      reject(error);
+      this.expect(ticket, {resolve() {}, reject() {}, value: undefined, keep});
+    }
+  }
+
   /** There will be none any more. @param {SubletError} error */
   refuse(error) {
     for (const {reject} of this.#pending.values()) reject(error);

@@ -19,9 +19,8 @@ const POST_WORDS = 8192;
 const LINGER = 50;
 
 /**
- * What a connection uses of a program: where messages are written, how they are posted, and where the counters are.
- * @typedef {Omit<import('./loader.mjs').Program, 'exports' | 'ready'> & {
- *   arena: (words: number) => number, post: (words: number) => number, stats: () => number}} Served
+ * What a connection uses of a program.
+ * @typedef {Omit<import('./loader.mjs').Program, 'ready'>} Served
  */
 
 /**
@@ -75,7 +74,7 @@ export class Connection {
   /** @param {Served} program */
   constructor(program) {
     this.#program = program;
-    this.message = new Message(program.memory, (words) => this.#enter(({arena}) => arena(words)));
+    this.message = new Message(program.memory, (words) => this.#answer('sublet_arena', words));
     program.ended.then((why) => this.#die(why));
   }
 
@@ -91,10 +90,10 @@ export class Connection {
     const program = await load(loading, mark, {
       ...options,
       object: (/** @type {number} */ number) => connection.takeObject(number),
+      refuse: (error) => connection?.answers.postpone(error),
       settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => connection.settle(...outcome),
     });
-    const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
-    connection = new Class({...program, arena, post, stats});
+    connection = new Class(program);
     const {info, device} = await program.ready;
     return {connection, info: counting(info, program.size), device};
   }
@@ -141,6 +140,13 @@ export class Connection {
     }
   }
 
+  /** Calls an export that answers at once. @param {string} name @param {number[]} args @returns {number} */
+  #answer(name, ...args) {
+    this.check();
+    this.#program?.rest.complete();
+    return this.#enter(({rest}) => rest.call(name, ...args));
+  }
+
   /** Ends the program after what is queued. Who still waits then is told. */
   close() {
     if (this.#refused) return;
@@ -181,7 +187,7 @@ export class Connection {
     if (words === 0) return;
     this.message.at = 0;
     this.#flushed = false;
-    const unfinished = this.#enter((program) => program.post(words));
+    const unfinished = this.#enter(({rest}) => rest.post(words, this.objects.lends));
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -275,6 +281,7 @@ export class Connection {
   settle(...outcome) {
     this.#flushed = false;
     const [ticket, , code] = outcome, why = this.#refused;
+    this.#program?.rest.begin();
     if (code === 'ErrAborted' && why) this.answers.settle(ticket, undefined, why.code, why.message); // Go gives calls up that wait at the end
     else this.answers.settle(...outcome);
   }
@@ -299,7 +306,8 @@ export class Connection {
   stats() {
     this.check();
     this.post();
-    return this.#enter(({memory, stats}) => new Float64Array(memory.buffer, stats(), 12).slice());
+    const address = this.#answer('sublet_stats');
+    return new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice();
   }
 
   // What the page has of the program's.

@@ -11,6 +11,9 @@ export const PROGRAM = 'sublet.wasm';
 export const SIMD_PROGRAM = 'sublet-simd.wasm';
 export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
 
+/** The file with the rest of a program. @param {string} name of the file with its first part */
+export const restName = (name) => name.replace(/\.wasm(?=$|[?#])/, '-rest.wasm');
+
 const HELP = 'see "Where the program is" in the README of sublet';
 
 /** @param {string} why @param {unknown} [cause] */
@@ -43,8 +46,8 @@ async function underPolicy(run, refuse) {
   }
 }
 
-/** @param {string | URL} url @returns {Promise<Response>} */
-const download = (url) => underPolicy(() => fetch(url), async (error, directive) => {
+/** @param {string | URL} url @param {boolean} urgent @returns {Promise<Response>} */
+const download = (url, urgent) => underPolicy(() => fetch(url, urgent ? {} : {priority: 'low'}), async (error, directive) => {
   const offline = Reflect.get(globalThis, 'navigator')?.onLine === false;
   const why = directive ? `the Content-Security-Policy of the page forbids it by ${directive}`
     : offline ? 'the browser is offline' : 'no server answers, or one of another origin does not allow the page to read it';
@@ -112,13 +115,41 @@ async function compileFile(address, shared) {
   return compileBytes(String(address), bytes, shared);
 }
 
-/** @param {unknown} source @param {boolean} shared whether its memory is to be shared @returns {Promise<WebAssembly.Module>} */
-export async function compile(source, shared) {
+/** Whether something is the address of a program. @param {unknown} source @returns {source is string | URL} */
+export const isAddress = (source) => typeof source === 'string' || source instanceof URL;
+
+/** Where the rest of a program is, beside it; undefined if that is the package's own. @param {unknown} source of its first part */
+export function sibling(source) {
+  const url = source instanceof Response ? source.url : isAddress(source) ? String(source) : '', rest = restName(url);
+  return rest === url ? undefined : rest;
+}
+
+/** Compiles a module while the page waits. @param {string | URL} source @param {boolean} shared whether its memory is to be shared */
+export function compileNow(source, shared) {
+  const request = new XMLHttpRequest();
+  request.open('GET', source, false);
+  request.overrideMimeType('text/plain; charset=x-user-defined'); // the one way to get bytes
+  try {
+    request.send();
+  } catch (error) {
+    throw failed(`${brief(source)}: ${messageOf(error)}: no server answers, or something forbids it`, error);
+  }
+  const bytes = Uint8Array.from(request.responseText, (c) => c.charCodeAt(0)), what = `${brief(source)}: ${request.status} ${request.statusText}, ${bytes.length} bytes`;
+  if (request.status !== 200) throw failed(`${what}: ${HELP}`);
+  try {
+    return new WebAssembly.Module(shared ? joined(shareMemory(bytes) ?? [bytes]) : bytes);
+  } catch (error) {
+    return refuse(what, error);
+  }
+}
+
+/** @param {unknown} source @param {boolean} shared whether its memory is to be shared @param {boolean} [urgent] whether somebody waits for it @returns {Promise<WebAssembly.Module>} */
+export async function compile(source, shared, urgent = true) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof Response) return compileResponse(source, shared);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes('wasm', /** @type {BufferSource} */ (source), shared);
-  if (typeof source === 'string' || source instanceof URL) return await compileFile(source, shared) ?? compileResponse(await download(source), shared, String(source));
-  throw failed(`wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
+  if (isAddress(source)) return await compileFile(source, shared) ?? compileResponse(await download(source, urgent), shared, String(source));
+  throw failed(`wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module, or a pair with that of the rest`);
 }
 
 /** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */
@@ -129,6 +160,8 @@ export function address(name) {
     switch (name) {
       case SIMD_PROGRAM: return new URL('./sublet-simd.wasm', import.meta.url);
       case CRUNCHER_PROGRAM: return new URL('./sublet-cruncher.wasm', import.meta.url);
+      case restName(SIMD_PROGRAM): return new URL('./sublet-simd-rest.wasm', import.meta.url);
+      case restName(PROGRAM): return new URL('./sublet-rest.wasm', import.meta.url);
       default: return new URL('./sublet.wasm', import.meta.url);
     }
   } catch (error) { // bundles that are no modules

@@ -48,9 +48,15 @@ async function start(options) {
   return abortable('init', watched, opening, (gpu) => gpu.close());
 }
 
+/** What a program or a pair with its rest is loaded from, when it is known. @param {unknown} source */
+async function settled(source) {
+  const known = await source;
+  return Array.isArray(known) ? Promise.all(known) : known;
+}
+
 /** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number}} options @param {Record<string, any>} programs */
 async function open(device, {power, threads, debug}, programs) {
-  const sources = {wasm: await programs.wasm, simdWasm: await programs.simdWasm}, cruncher = await programs.cruncherWasm;
+  const sources = {wasm: await settled(programs.wasm), simdWasm: await settled(programs.simdWasm)}, cruncher = await programs.cruncherWasm;
   const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads});
   if (debug === LEAKS) opened.connection.leaks = new Leaks();
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {PROGRAM, SIMD_PROGRAM, address, compile} from './download.mjs';
+import {PROGRAM, SIMD_PROGRAM, address, compile, compileNow, isAddress, restName, sibling} from './download.mjs';
 import {SubletError, failure, tagOf} from './errors.mjs';
 import {threadsFor} from './host.mjs';
 import {Kernels} from './kernels.mjs';
+import {Rest} from './rest.mjs';
 import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A running Go program.
  * @typedef {object} Program
  * @property {WebAssembly.Memory} memory
- * @property {Record<string, any>} exports
+ * @property {Rest} rest by which it is called
  * @property {{readonly threads: number}} size how many threads compute
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
@@ -20,7 +21,7 @@ import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
- * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>}} Loading
+ * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source}} Loading
  *   alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
  */
 
@@ -56,26 +57,33 @@ const GC_MEMORY = '2GiB';
 const modules = new Map();
 
 /**
- * @param {unknown} source what init was given @param {string} own the program of the package's own
+ * @param {unknown} source what init was given, or a pair with the source of its rest @param {string} own the program of the package's own
  * @param {number} [wanted] threads, as many as there are cores by default @returns {Loading}
  */
 export function moduleOf(source, own, wanted) {
   const threads = knowsShared() ? threadsFor(wanted) : 1, shared = threads > 1;
-  if (source !== undefined) {
-    const module = compile(source, shared);
-    module.catch(() => {}); // whoever waits hears of it
-    const alone = source instanceof Response ? undefined : () => compile(source, false); // whose body can be read once only
-    return {module, threads, alone};
-  }
-  const load = (/** @type {boolean} */ shared) => {
-    const key = `${own} ${shared}`, known = modules.get(key);
+  const cached = (/** @type {string} */ name, /** @type {boolean} */ shared, /** @type {boolean} */ urgent) => {
+    const key = `${name} ${shared}`, known = modules.get(key);
     if (known) return known;
-    const module = compile(address(own), shared);
+    const module = compile(address(name), shared, urgent);
     modules.set(key, module);
     module.catch(() => modules.delete(key)); // so that the next init tries again
     return module;
   };
-  return {module: load(shared), threads, alone: () => load(false)};
+  const [given, second] = Array.isArray(source) && source.length === 2 ? source : [source, source === undefined ? undefined : sibling(source)];
+  const rest = (/** @type {boolean} */ shared) => {
+    const from = () => second ?? address(restName(own)), lazy = typeof XMLHttpRequest === 'function' && (second === undefined || isAddress(second));
+    return {
+      load: (/** @type {boolean} */ urgent) => second === undefined ? cached(restName(own), shared, urgent) : compile(second, shared, urgent),
+      forget: () => { modules.delete(`${restName(own)} ${shared}`); },
+      now: lazy ? () => compileNow(from(), shared) : undefined,
+    };
+  };
+  if (given === undefined) return {module: cached(own, shared, true), threads, alone: () => cached(own, false, true), rest};
+  const module = compile(given, shared);
+  module.catch(() => {}); // whoever waits hears of it
+  const alone = given instanceof Response ? undefined : () => compile(given, false); // whose body can be read once only
+  return {module, threads, alone, rest};
 }
 
 /** Texts by which adapters that compute on the CPU describe themselves; see kind in wasm/browser/adapter.go. */
@@ -169,19 +177,23 @@ async function programOf(program, driver) {
   calmTimers(go);
   if (loading.threads > 1) shareRandom(go);
   go.importObject.sublet = kernels;
-  const instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
-  if (mem && isShared(mem)) await kernels.share(mem, loading.threads);
-  return {go, instance, kernels};
+  const rest = new Rest(go), instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
+  const shared = mem && isShared(mem);
+  if (shared) await kernels.share(mem, loading.threads);
+  return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared))};
 }
+
+/** When the rest of a program is loaded if there is no first result, in milliseconds. */
+const QUIET = 3000;
 
 /**
  * Loads and starts a Go program.
  * @param {Loading | Promise<Loading>} loading @param {string} mark an export by which it is known
- * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
+ * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, refuse: (error: SubletError) => void, [more: string]: unknown}} start what it gets
  * @returns {Promise<Program>}
  */
 export async function load(loading, mark, start) {
-  const {go, instance, kernels} = await programOf(loading, start.driver);
+  const {go, instance, kernels, rest, running} = await programOf(loading, start.driver);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
@@ -189,6 +201,10 @@ export async function load(loading, mark, start) {
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   let answers = 0;
   const started = new Promise((resolve, reject) => {
+    rest.refuse = (error) => {
+      reject(error);
+      start.refuse(error);
+    };
     scope[START] = {
       ...start,
       settle: (/** @type {any[]} */ ...outcome) => {
@@ -204,6 +220,7 @@ export async function load(loading, mark, start) {
   const stop = () => {
     stopped = true;
     kernels.end();
+    rest.stop();
     for (const timer of go._scheduledTimeouts.values()) clearTimeout(timer);
     go._scheduledTimeouts.clear();
   };
@@ -218,19 +235,20 @@ export async function load(loading, mark, start) {
     go._resume = () => {
       if (stopped || go.exited) return;
       try {
-        resume();
+        rest.resume(resume);
       } catch (error) {
         end(String(error));
         throw error;
       }
     };
+    rest.failed = (error) => end(String(error));
     go.exit = (/** @type {number} */ code) => end(`exit code ${code}`); // a call of an export may be its last
     /** Tells the program what a promise has come to, and gives it another turn if nobody was answered. @param {number} ticket @param {number} value */
     const settled = (ticket, value) => {
       if (stopped || go.exited) return;
       const before = answers;
       try {
-        exports.sublet_settled(ticket, value);
+        rest.tell('sublet_settled', ticket, value);
         if (answers === before) queueMicrotask(() => go._resume());
       } catch (error) {
         end(String(error));
@@ -238,10 +256,10 @@ export async function load(loading, mark, start) {
       }
     };
     if (!isShared(memory)) scope[GLUE].setMemory(memory, exports.sublet_settled && settled); // some functions of WebGPU refuse shared memory
-    go.run(instance).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
+    go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
-  ready.catch(() => {}); // whoever waits hears of it
-  return {memory, exports, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
+  ready.then(() => { if (rest.missing) setTimeout(() => rest.begin(), QUIET); }, () => {}); // whoever waits hears of it
+  return {memory, rest, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
 }

@@ -26,6 +26,9 @@ export class Objects {
     return object;
   }
 
+  /** Whether Go has to take something before the current call is over. */
+  get lends() { return this.#borrowed.length > 0; }
+
   /** The current call is over: Go has taken what was borrowed, or it is copied. @param {boolean} taken */
   settle(taken) {
     for (const number of taken ? [] : this.#borrowed) {

@@ -5,7 +5,7 @@
 
 /** The most pages of a memory. */
 const PAGES = 1 << 16;
-const HEADER = 8, MEMORY = 5;
+const HEADER = 8, IMPORT = 2, MEMORY = 5;
 
 /** A module with a shared memory, to find out whether the engine knows these. */
 const PROBE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, MEMORY, 4, 1, 3, 1, 1);
@@ -36,6 +36,10 @@ export function shareMemory(bytes) {
     const size = number(bytes, at + 1);
     if (!size) return null;
     const {n, end: from} = size, to = from + n;
+    if (bytes[at] === IMPORT && to <= bytes.length) {
+      const changed = shareImport(bytes, from);
+      if (changed) return [changed];
+    }
     if (bytes[at] !== MEMORY) {
       at = to;
       continue;
@@ -46,6 +50,20 @@ export function shareMemory(bytes) {
     const memory = [1, 3, ...leb(least.n), ...leb(PAGES)];
     return [bytes.slice(0, at), Uint8Array.of(MEMORY, ...leb(memory.length), ...memory), bytes.slice(to)];
   }
+}
+
+/**
+ * Makes the memory shared that the rest of a program imports before anything else. native/wasmtrim leaves room for the most pages behind the
+ * number of pages, which has five bytes.
+ * @param {Uint8Array} bytes @param {number} from where the section of imports begins @returns {Uint8Array<ArrayBuffer> | null} null if it does not import a memory first
+ */
+function shareImport(bytes, from) {
+  let at = number(bytes, from)?.end ?? 0;
+  for (let i = 0; i < 2; i++) at += bytes[at] + 1; // short names
+  if (bytes[at] !== 2 || bytes[at + 1] !== 0) return null;
+  const changed = bytes.slice();
+  changed.set([3, bytes[at + 2], bytes[at + 3] & 127, ...leb(PAGES)], at + 1);
+  return changed;
 }
 
 /** Returns a transformer of streams that makes the memory of a module shared, see shareMemory. */

@@ -23,7 +23,7 @@ test('the package holds what it promises and what it loads, and nothing else', (
   const promised = [types, ...Object.values(exports).flatMap((target) => typeof target === 'string' ? [target] : Object.values(target))].map((path) => path.slice(2));
   const text = readFileSync(`${root}/dist/index.mjs`, 'utf8');
   const programs = [...text.matchAll(/new URL\("\.\/([\w-]+\.wasm)",import\.meta\.url\)/g)].map(([, name]) => `dist/${name}`);
-  assert.deepEqual(programs.sort(), ['dist/sublet-cruncher.wasm', 'dist/sublet-simd.wasm', 'dist/sublet.wasm']);
+  assert.deepEqual(programs.sort(), ['dist/sublet-cruncher.wasm', 'dist/sublet-rest.wasm', 'dist/sublet-simd-rest.wasm', 'dist/sublet-simd.wasm', 'dist/sublet.wasm']);
   assert.match(text, /new Worker\(\s*new URL\("\.\/thread\.mjs",import\.meta\.url\)/); // what bundlers look for
   const parts = [...text.matchAll(/import\("\.\/(parts\/[^"]+)"\)/g)].map(([, name]) => `dist/${name}`);
   assert.ok(parts.includes('dist/parts/crew.mjs'));

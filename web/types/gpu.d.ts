@@ -29,10 +29,13 @@ export interface InitOptions {
    * in Node. A GPUDevice of yours: buffers made on it can be wrapped, and closing leaves it alone.
    */
   readonly device?: "auto" | "webgpu" | "simd" | GPUDevice;
-  /** The program for WebGPU. The package's own `sublet.wasm` by default. */
-  readonly wasm?: Program;
-  /** The program for "simd". The package's own `sublet-simd.wasm` by default. Only the one of both that is needed is loaded. */
-  readonly simdWasm?: Program;
+  /**
+   * The program for WebGPU. The package's own `sublet.wasm` by default. The rest of it, which a page loads after its first result, comes from
+   * beside the address (`sublet-rest.wasm`), or is the second of a pair.
+   */
+  readonly wasm?: Program | readonly [first: Program, rest: Program];
+  /** The program for "simd" and its rest. The package's own `sublet-simd.wasm` by default. Only the one of both that is needed is loaded. */
+  readonly simdWasm?: Program | readonly [first: Program, rest: Program];
   /**
    * How many threads compute for "simd", 1 to 64: as many as there are cores by default, 16 at most. More than one needs shared memory, which
    * Node has, and pages that are {@link https://developer.mozilla.org/docs/Web/API/Window/crossOriginIsolated isolated from other origins}.

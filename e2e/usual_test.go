@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !js
+
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+)
+
+// profiled is where `make profile` puts programs whose functions tell when they are called, and the functions' names.
+var profiled = filepath.Join("..", ".cache", "profile")
+
+// TestUsual does what most pages do first, and wants all functions of Go that run to be in the first part of the program. With -update it
+// notes which functions these are.
+func TestUsual(t *testing.T) {
+	vendor := func(name string) string {
+		return `(GPUAdapter.prototype.__defineGetter__('info', () => ({vendor: '` + name + `'})), {})`
+	}
+	browser := chrome.Start(t)
+	for program, pages := range map[string][]string{
+		"sublet": {
+			`{device: 'webgpu'}`, `{device: await navigator.gpu.requestAdapter().then((adapter) => adapter.requestDevice())}`,
+			vendor("nvidia"), vendor("amd"), vendor("intel"), vendor("apple"), vendor("qualcomm"),
+		},
+		"sublet-simd": {`{device: 'simd', threads: 1}`, `{device: 'simd', threads: 2}`},
+	} {
+		t.Run(program, func(t *testing.T) {
+			mux := webHandler(t)
+			if *update {
+				files := http.StripPrefix("/dist/", http.FileServer(http.Dir(profiled)))
+				mux.Handle("/dist/"+program+".wasm", files)
+				mux.Handle("/dist/"+program+"-rest.wasm", files)
+			}
+			url := chrome.Serve(t, mux) + "/"
+			called := map[int]bool{}
+			for _, options := range pages {
+				list := chrome.Eval[[]int](browser.Open(t, url), `import('/tests/usual.mjs').then(async ({usual}) => usual(`+options+`, `+strconv.FormatBool(*update)+`))`)
+				if len(list) > 0 && !*update {
+					t.Errorf("with %s functions %d of the table are not in the first part of %s: make profile wasm", options, list, program)
+				}
+				for _, f := range list {
+					called[f] = true
+				}
+			}
+			if *update {
+				note(t, program, called)
+			}
+		})
+	}
+}
+
+// note writes the names of the functions that were called.
+func note(t *testing.T, program string, called map[int]bool) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(profiled, program+".txt"))
+	if err != nil {
+		t.Fatalf("%v; make profile makes it", err)
+	}
+	names := strings.Split(string(text), "\n")
+	var list []string
+	for f := range called {
+		list = append(list, names[f]+"\n")
+	}
+	slices.Sort(list)
+	if err := os.WriteFile(filepath.Join("..", "wasm", "sublet", program+".txt"), []byte(strings.Join(list, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
