@@ -159,13 +159,14 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 
 # Which functions a page needs at once; see native/wasmtrim and TestUsual.
 .PHONY: profile
-profile: ## Note which functions of Go the usual page calls, for the first part of its programs.
+profile: setup-web ## Note which functions of Go the usual page calls, for the first part of its programs.
 	@mkdir -p .cache/profile
 	$(js) go build $(page) $(small) -o .cache/profile/sublet.wasm ./wasm/sublet
 	$(js) go build $(page-simd) $(small) -o .cache/profile/sublet-simd.wasm ./wasm/sublet
 	@for program in sublet sublet-simd; do \
 		go run ./native/wasmtrim -names .cache/profile/$$program.txt .cache/profile/$$program.wasm $$(git ls-files '*.wgsl'); \
 	done
+	cd web && npm run --silent build
 	go test -vet=off -count=1 ./e2e -run 'TestUsual$$' -update
 
 # The network of the page digits.html. Training it takes some 10 seconds on two cores, once.
