@@ -80,6 +80,9 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 		}
 	}()
 	m := parseModule(program)
+	if m.find(sectionStart) >= 0 && first == nil && !telling { // it was trimmed
+		return program, nil, nil, nil
+	}
 	tables := trimTables(m.memory)
 	names = tables.list
 	for _, text := range shaders {
@@ -90,7 +93,7 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 		return small, rest, names, nil
 	}
 	if first == nil {
-		return m.encode(), nil, names, nil
+		return filled(m, tables), nil, names, nil
 	}
 	wanted := map[string]bool{}
 	for name := range strings.Lines(string(first)) {

@@ -55,9 +55,13 @@ type export struct {
 }
 
 func (m *module) section(kind byte) *section {
-	i := slices.IndexFunc(m.sections, func(s section) bool { return s.kind == kind })
+	i := m.find(kind)
 	check(i >= 0)
 	return &m.sections[i]
+}
+
+func (m *module) find(kind byte) int {
+	return slices.IndexFunc(m.sections, func(s section) bool { return s.kind == kind })
 }
 
 // elements takes a vector apart.
@@ -146,6 +150,25 @@ func split(m *module, tables *layout, first func(function int) bool) (one, rest 
 	sum := sha256.Sum256(append(slices.Clone(restModule.section(sectionCode).content), m.memory...))
 	mark := hex.EncodeToString(sum[:6])
 	return p.firstPart(mark, tables.fill()).encode(), p.finishRest(restModule, mark)
+}
+
+// filled returns a program that is not split, with the function that fills its tables.
+func filled(m *module, tables *layout) []byte {
+	p := parseProgram(m)
+	clearPredicted := tables.predict()
+	fill := tables.fill()
+	clearPredicted()
+	kind := p.typeNumber(nil, nil)
+	var types, bodies [][]byte
+	for f, body := range p.bodies {
+		types = append(types, appendUint(nil, p.typeOf[f]))
+		bodies = append(bodies, append(appendUint(nil, uint64(len(body))), body...))
+	}
+	m.section(sectionType).content = vector(p.types)
+	m.section(sectionFunction).content = vector(append(types, appendUint(nil, kind)))
+	m.section(sectionCode).content = vector(append(bodies, fill))
+	m.sections = slices.Insert(m.sections, m.find(sectionElement), section{sectionStart, appendUint(nil, uint64(len(p.imports)+len(p.bodies)))})
+	return m.encode()
 }
 
 // name is that of a function as an export of the first part.

@@ -28,6 +28,15 @@ go.importObject.sublet_rest = {want: (f) => {
   left = exports.g0.value;
   return 1;
 }};
+// Go's own calls the program until it takes the timeout, which one that has stopped does not.
+go.importObject.gojs['runtime.scheduleTimeoutEvent'] = (sp) => {
+  const id = go._nextCallbackTimeoutID++, run = () => {
+    go._resume();
+    if (go._scheduledTimeouts.has(id) && !go.exited) go._scheduledTimeouts.set(id, setTimeout(run, 1));
+  };
+  go._scheduledTimeouts.set(id, setTimeout(run, Number(go.mem.getBigInt64(sp + 8, true))));
+  go.mem.setInt32(sp + 16, id, true);
+};
 const instance = new WebAssembly.Instance(mod, go.importObject), {exports} = instance;
 
 function loadRest() {
