@@ -29,6 +29,13 @@ export class FakeProgram {
   };
 
   stats = () => 8;
+  /** A program that is not split has no rest to wait for. @type {any} */
+  rest = {
+    complete: () => {},
+    begin: () => {},
+    post: (/** @type {number} */ words) => this.post(words),
+    call: (/** @type {string} */ name, /** @type {number} */ words) => name === 'sublet_arena' ? this.arena(words) : this.stats(),
+  };
   resume = () => { this.resumed++; };
   stop = () => { this.stopped = true; };
 
