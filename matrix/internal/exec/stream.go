@@ -23,6 +23,9 @@ type progressKey struct{}
 
 // WithProgress returns a context under which evaluations tell how far they are.
 func WithProgress(ctx context.Context, tell func(done, total int)) context.Context {
+	if ctx == nil || tell == nil {
+		return ctx // evaluations refuse a nil context
+	}
 	return context.WithValue(ctx, progressKey{}, tell)
 }
 
