@@ -5,13 +5,12 @@ package exec
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders"
@@ -25,23 +24,12 @@ type Run struct {
 	x     *Executor
 	ctx   context.Context //nolint:containedctx // ends with the evaluation
 	temps []*buffer.Buffer
-	aside state // of an evaluation that computes a temporary and then copies that to the destination
-	wrote bool  // some of the destination, of an evaluation in ranges
 	tree
 	known     []plan.Memory // of the plan in progress
 	elsewhere bool          // some memory did not begin with its buffer
 	params    []byte        // of the launch in progress
 	args      []gpu.Arg
 }
-
-// state of an evaluation that may go by way of a temporary.
-type state uint8
-
-const (
-	direct state = iota
-	computing
-	copying
-)
 
 // Assign queues the computation of n into dst, whose size is n's.
 func (r *Run) Assign(dst Dense, n *expr.Node) error {
@@ -53,20 +41,11 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(p.Steps) > 1 && r.aside == direct && (r.overlapped() || streams && divided(r, p, dst)) {
+	if len(p.Steps) > 1 && r.overlapped() {
 		return r.apart(dst, func(temp Dense) error { return r.Assign(temp, n) })
 	}
 	if err = r.prepared(p); err == nil {
-		r.wrote = false
-		err = r.perform(p)
-		if streams && errors.Is(err, buffer.ErrIncomplete) && !r.wrote && !reads(r) { // of a computation before
-			dst.Buf.Spoil(nil, dst.Region(dst.Type.Size()))
-			err = r.perform(p)
-		}
-		if streams && r.wrote && err != nil && r.aside != computing {
-			dst.Buf.Spoil(err, dst.Region(dst.Type.Size()))
-			err = errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
-		}
+		err = r.execute(p)
 	}
 	if err != nil {
 		r.refused()
@@ -100,14 +79,11 @@ func (r *Run) prepared(p *plan.Plan) error {
 	return nil
 }
 
-// perform queues the steps of a plan.
-func (r *Run) perform(p *plan.Plan) error {
+// execute queues the steps of a plan.
+func (r *Run) execute(p *plan.Plan) error {
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
-	}
-	if streams && ranged(&r.tree) > 0 {
-		return performInRanges(r, p)
 	}
 	for _, s := range p.Steps {
 		if err := r.step(s); err != nil {
@@ -129,15 +105,8 @@ func (r *Run) apart(dst Dense, compute func(Dense) error) error {
 	if err != nil {
 		return err
 	}
-	if streams {
-		defer func() { r.aside = direct }()
-		r.aside = computing
-	}
-	if err = compute(temp); err != nil {
+	if err := compute(temp); err != nil {
 		return err
-	}
-	if streams {
-		r.aside = copying
 	}
 	return r.Assign(dst, Leaf(r.x.dev, temp, temp))
 }
@@ -148,11 +117,6 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	to := r.operand(dst)
 	if err := r.node(n); err != nil {
 		return nil, err
-	}
-	room := uint64(0)
-	if streams {
-		room = free(r)
-		r.put(int(room))
 	}
 	if p := recent.Find(&r.x.plans, r.key); p != nil {
 		return p, nil
@@ -165,7 +129,7 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	}
 	p, err := plan.New(plan.Input{
 		Device: r.x.info, Root: n, To: to,
-		Memories: slices.Clone(r.memories), Numbers: r.numbers, Free: room,
+		Memories: slices.Clone(r.memories), Numbers: r.numbers,
 		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
 	})
 	if err == nil && len(r.key) <= maxKey && len(p.Steps) <= maxSteps {
@@ -183,11 +147,7 @@ func (r *Run) Temp(t fuse.Type, l expr.Layout) (Dense, error) {
 
 // temp makes temporary memory. What is too large for the device is the host's, which is used in windows.
 func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
-	most := r.x.info.Buffer
-	if streams {
-		most = largest(r.x)
-	}
-	if uint64(size) <= most {
+	if uint64(size) <= r.x.info.Buffer {
 		b, err = buffer.New(r.x.dev, size)
 	} else {
 		b, err = buffer.Wrap(r.x.dev, gpu.HostBytes(make([]byte, size)), nil)
@@ -258,9 +218,9 @@ func (r *Run) bind(w *plan.Binding) error {
 	if limit := r.x.info.Binding; mem.Size() > limit {
 		base = w.Lo * size / 256 * 256
 		end := min((w.Hi*size+15)/16*16, int(mem.Size()))
-		a.Offset, a.Size = uint64(base), uint64(end-base)
-		if !streams && a.Size > limit { // else the planner has seen to it
-			return expr.Fail("Assign", gpu.ErrLimit, "more bytes bound at once than the device allows")
+		if a.Offset, a.Size = uint64(base), uint64(end-base); a.Size > limit {
+			detail := strconv.Itoa(end-base) + " bytes bound at once, the device allows " + strconv.Itoa(int(limit))
+			return expr.Fail("Assign", gpu.ErrLimit, detail)
 		}
 	}
 	r.args = append(r.args, a)
