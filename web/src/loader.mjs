@@ -255,7 +255,7 @@ export async function load(loading, mark, start) {
         throw error;
       }
     };
-    if (!isShared(memory)) scope[GLUE].setMemory(memory, exports.sublet_settled && settled); // some functions of WebGPU refuse shared memory
+    if (!isShared(memory)) scope[GLUE].setMemory(memory, mark === 'sublet_matrices' ? settled : undefined); // some functions of WebGPU refuse shared memory
     go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
