@@ -114,6 +114,9 @@ var settle = js.FuncOf(func(_ js.Value, args []js.Value) any {
 // exportSettled is settle for a fulfilled promise whose value is a number. A call of an export costs a tenth of one of settle. It lets the
 // goroutine run that waits; JavaScript has to see to it that goroutines run that are not done then.
 //
+// It is only for programs none of whose goroutines calls JavaScript that calls resume: within that call the export would go on, and Go
+// cannot return from it there.
+//
 //go:wasmexport sublet_settled
 func exportSettled(ticket, value uint32) {
 	tickets.mu.Lock()

@@ -75,6 +75,7 @@ export class Connection {
   constructor(program) {
     this.#program = program;
     this.message = new Message(program.memory, (words) => this.#answer('sublet_arena', words));
+    program.rest.composed = () => this.message.at;
     program.ended.then((why) => this.#die(why));
   }
 

@@ -255,7 +255,8 @@ export async function load(loading, mark, start) {
         throw error;
       }
     };
-    if (!isShared(memory)) scope[GLUE].setMemory(memory, mark === 'sublet_matrices' ? settled : undefined); // some functions of WebGPU refuse shared memory
+    // Some functions of WebGPU refuse shared memory. For which programs settled is, see exportSettled in wasm/browser.
+    if (!isShared(memory)) scope[GLUE].setMemory(memory, mark === 'sublet_matrices' ? settled : undefined);
     go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });

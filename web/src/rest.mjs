@@ -33,11 +33,12 @@ export class Rest {
   /** @type {(() => void)[]} */
   #later = [];
   #arena = 0;
-  #room = 0;
   /** @type {Promise<void> | null} */
   #coming = null;
   #begun = false;
   #over = false;
+  /** How many words of the next message are in the arena. @type {() => number} */
+  composed = () => 0;
   /** Gets why the rest has not come when the program needs it. @type {(error: any) => void} */
   refuse = () => {};
   /** Gets what the program throws when it goes on. @type {(error: unknown) => void} */
@@ -110,14 +111,21 @@ export class Rest {
     return 1;
   }
 
+  /** @param {number} words of the message in the arena */
+  #message(words) { return new Uint32Array(this.#exports.mem.buffer, this.#arena, words); }
+
+  /** Calls the program with a message in place of the one that is being composed, to which the call may add. @param {Uint32Array} message @param {() => void} call */
+  #with(message, call) {
+    const n = this.composed(), before = this.#message(n).slice();
+    this.#message(message.length).set(message);
+    call();
+    this.#message(n).set(before);
+  }
+
   /** Posts a message, and returns how many are not finished. @param {number} words @param {boolean} lends whether memory of the caller's goes with it, which Go has to take before it returns */
   post(words, lends) {
-    const message = () => new Uint32Array(this.#exports.mem.buffer, this.#arena, words);
-    const copy = this.#present || !this.#left ? null : message().slice();
-    if (copy && this.#waits(() => {
-      message().set(copy);
-      this.#exports[POST](words);
-    })) {
+    const copy = this.#present || !this.#left ? null : this.#message(words).slice();
+    if (copy && this.#waits(() => this.#with(copy, () => this.#exports[POST](words)))) {
       this.#come(true).catch(() => {}); // reported; it may have failed before
       return 1;
     }
@@ -125,7 +133,7 @@ export class Rest {
     const unfinished = this.#enter(POST, POST, [words]);
     this.#bound = false;
     if (!this.#left) return unfinished;
-    this.#left.message = message().slice();
+    this.#left.message = this.#message(words).slice();
     return 1;
   }
 
@@ -134,7 +142,7 @@ export class Rest {
     this.#bound = true;
     const answer = this.#enter(name, '', args);
     this.#bound = false;
-    if (name === 'sublet_arena') [this.#arena, this.#room] = [answer, args[0]];
+    if (name === 'sublet_arena') this.#arena = answer;
     return answer;
   }
 
@@ -206,13 +214,14 @@ export class Rest {
   /** @param {{sp: number, name: string, message: Uint32Array | null}} left */
   #goOn({sp, name, message}) {
     this.#left = null;
-    const arena = () => new Uint32Array(this.#exports.mem.buffer, this.#arena, this.#room), composed = arena().slice();
-    try {
-      if (message) arena().set(message);
+    const run = () => {
       this.#exports.g0.value = sp;
       this.#enter(name ? `${GO_ON} ${name}` : GO_ON, '', []);
+    };
+    try {
+      if (message) this.#with(message, run);
+      else run();
       for (const call of this.#later.splice(0)) call();
-      arena().set(composed);
       this.#enter('resume', '', []);
     } catch (error) {
       this.failed(error);
