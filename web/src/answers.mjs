@@ -50,6 +50,9 @@ export class Answers {
     else pending.resolve(value ?? pending.value);
   }
 
+  /** Whether Go is to answer anything. */
+  get waiting() { return this.#pending.size > 0; }
+
   /** Refuses all, which Go may still answer later. @param {SubletError} error */
   postpone(error) {
     for (const [ticket, {reject, keep}] of this.#pending) {

@@ -93,6 +93,7 @@ export class Connection {
       object: (/** @type {number} */ number) => connection.takeObject(number),
       refuse: (error) => connection?.answers.postpone(error),
       settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => connection.settle(...outcome),
+      waiting: () => connection.answers.waiting,
     });
     connection = new Class(program);
     const {info, device} = await program.ready;

@@ -189,7 +189,7 @@ const QUIET = 3000;
 /**
  * Loads and starts a Go program.
  * @param {Loading | Promise<Loading>} loading @param {string} mark an export by which it is known
- * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, refuse: (error: SubletError) => void, [more: string]: unknown}} start what it gets
+ * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, waiting: () => boolean, refuse: (error: SubletError) => void, [more: string]: unknown}} start what it gets
  * @returns {Promise<Program>}
  */
 export async function load(loading, mark, start) {
@@ -243,13 +243,13 @@ export async function load(loading, mark, start) {
     };
     rest.failed = (error) => end(String(error));
     go.exit = (/** @type {number} */ code) => end(`exit code ${code}`); // a call of an export may be its last
-    /** Tells the program what a promise has come to, and gives it another turn if nobody was answered. @param {number} ticket @param {number} value */
+    /** Tells the program what a promise has come to, and gives it another turn if nobody was answered, or somebody still waits: what answers may be ready, and nothing else may wake it. @param {number} ticket @param {number} value */
     const settled = (ticket, value) => {
       if (stopped || go.exited) return;
       const before = answers;
       try {
         rest.tell('sublet_settled', ticket, value);
-        if (answers === before) queueMicrotask(() => go._resume());
+        if (answers === before || start.waiting()) queueMicrotask(() => go._resume());
       } catch (error) {
         end(String(error));
         throw error;
