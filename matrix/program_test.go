@@ -267,29 +267,6 @@ func TestProgramGoroutines(t *testing.T) {
 	})
 }
 
-// TestRecordAllocates wants an operation of a matrix to take no memory once its plan is known, but for what the submissions take now and then.
-func TestRecordAllocates(t *testing.T) {
-	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		a, c := must[*dense](t)(matrix.New[float32](dev, 4, 4)), must[*dense](t)(matrix.New[float32](dev, 4, 4))
-		for name, record := range map[string]func() error{
-			"Add":     func() error { return c.Add(c, a) },
-			"Sub":     func() error { return c.Sub(a, c) },
-			"MulElem": func() error { return c.MulElem(c, a) },
-			"DivElem": func() error { return c.DivElem(c, a) },
-			"Scale":   func() error { return c.Scale(0.5, c) },
-		} {
-			most := 0.0
-			if name == "Scale" {
-				most = 1 // its number
-			}
-			if n := testing.AllocsPerRun(1000, func() { check(t, record()) }); n > most {
-				t.Errorf("%s takes %v allocations, want %v", name, n, most)
-			}
-		}
-		check(t, errors.Join(dev.Sync(background), a.Close(), c.Close()))
-	})
-}
-
 // BenchmarkProgram is the cost of one of 200 dependent small operations on the caller's goroutine: replayed, and assigned.
 func BenchmarkProgram(b *testing.B) {
 	dev := benchDevice(b)
