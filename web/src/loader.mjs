@@ -216,11 +216,14 @@ export async function load(loading, mark, start) {
     };
   });
   let stopped = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let quiet;
   /** Keeps timers and promises from calling a program that has ended. Its loader would call again and again. */
   const stop = () => {
     stopped = true;
     kernels.end();
     rest.stop();
+    clearTimeout(quiet); // it holds the program
     for (const timer of go._scheduledTimeouts.values()) clearTimeout(timer);
     go._scheduledTimeouts.clear();
   };
@@ -261,6 +264,6 @@ export async function load(loading, mark, start) {
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
-  ready.then(() => { if (rest.missing) setTimeout(() => rest.begin(), QUIET); }, () => {}); // whoever waits hears of it
+  ready.then(() => { if (rest.missing && !stopped) quiet = setTimeout(() => rest.begin(), QUIET); }, () => {}); // whoever waits hears of it
   return {memory, rest, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
 }

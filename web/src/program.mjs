@@ -43,14 +43,17 @@ export class Program {
    */
   encode(root) {
     const number = this.#number;
-    stack.length = 0;
     stack.push(root);
-    while (stack.length > 0) {
-      const node = stack[stack.length - 1];
-      if (node.mark === number || !this.#pushOperands(node, number)) {
-        stack.pop();
-        if (node.mark !== number) this.#emit(node, number);
+    try {
+      while (stack.length > 0) {
+        const node = stack[stack.length - 1];
+        if (node.mark === number || !this.#pushOperands(node, number)) {
+          stack.pop();
+          if (node.mark !== number) this.#emit(node, number);
+        }
       }
+    } finally {
+      stack.length = 0; // after an error it would keep the memory of an expression
     }
     return root.value;
   }
