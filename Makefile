@@ -91,7 +91,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
-	go test -vet=off -count=1 -timeout 30m ./...
+	go test -vet=off -count=1 -timeout 60m ./...
 
 .PHONY: race
 race: setup-test ## Run the tests of packages whose goroutines share data with the race detector: some 3 minutes on two cores.
