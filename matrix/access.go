@@ -19,7 +19,13 @@ import (
 func (m *Dense[T]) Assign(x Operand[T]) error { return m.queue("Assign", x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
-// device has not seen yet, and the way of an expression on another device to m's.
+// device has not seen yet, the way of an expression on another device to m's, and the computation of what the device has ranges of only.
+//
+// What does not fit into the device, or its budget ([gpu.WithMemory]), is computed range by range, as long as the call lasts. What
+// cannot be is [gpu.ErrLimit] before anything is written. If such a computation fails later, or the context ends, a result of up to a
+// quarter of the budget or of the largest buffer is as it was. A larger one, of which parts may have been written to the memory that m
+// wraps, is [buffer.ErrIncomplete], which the call returns with the cause and uses of m afterwards, until m is assigned anew or its owner
+// says [Dense.Touch]. See [WithProgress].
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	const op = "Assign"
 	return m.core().evaluate(ctx, op, from(op, x))

@@ -222,7 +222,7 @@ func (m *Memory) HostWrote(w Region) error {
 		_, m.log = divide(m.log, w.Offset, w.End())
 		return nil
 	}
-	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
+	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.Contains(o.Region) })
 	if slices.ContainsFunc(m.log, func(o write) bool { return o.from.Mem.Lost() && o.overlaps(w) }) {
 		for i := range w.Count { // as none of it can come to the host
 			_, m.log = divide(m.log, w.Offset+i*w.Pitch, w.Offset+i*w.Pitch+w.Width)

@@ -49,7 +49,7 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		}
 		return &k.Whole, nil
 	}
-	largest := dev.Info().Limits.MaxBufferSize
+	largest := Largest(dev)
 	if dev != k.dev && w.Span() <= (k.End-k.At)/2 { // which gets what it uses
 		largest = 0
 	}
@@ -79,6 +79,17 @@ func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, s
 		return 0, 0, fault.Fail(op, gpu.ErrLimit, fault.Text(hi-lo, " bytes at once, the device allows ", most))
 	}
 	return lo, hi, nil
+}
+
+// Largest is how many bytes of host memory a device has as a whole. Of more it has ranges.
+func Largest(dev *gpu.Device) uint64 {
+	largest := dev.Info().Limits.MaxBufferSize
+	if waits {
+		if budget := dev.Budget(); budget > 0 {
+			largest = min(largest, budget/4)
+		}
+	}
+	return largest
 }
 
 // Bindable is how many bytes a kernel of a device can use.
@@ -125,6 +136,38 @@ func (m *Memory) drop(r *Replica) error {
 	return r.close()
 }
 
+// Discard gives back the replicas of a backing, with results that are only there.
+func Discard(m *Memory, k *Backing) {
+	for _, r := range slices.Clone(k.replicas) {
+		m.handOver(r)
+		m.GiveUp(r)
+		_ = m.drop(r) // nothing of it is wanted
+	}
+}
+
+// Evict gives back the replicas of a backing that contain none of the regions to keep. Those with results that the host lacks are
+// copied there before, or stay.
+func Evict(ctx context.Context, m *Memory, k *Backing, results bool, keep []Region) error {
+	for _, r := range slices.Clone(k.replicas) {
+		if slices.ContainsFunc(keep, func(w Region) bool { return r.Lo <= w.Offset && w.End() <= r.Hi }) {
+			continue
+		}
+		clean := m.handOver(r)
+		if !clean && results {
+			if err := m.Download(ctx, k, Between(r.Lo, r.Hi)); err != nil {
+				return err
+			}
+			clean = m.handOver(r)
+		}
+		if clean {
+			if err := m.drop(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Hold gives a new backing memory of its device that has its bytes, which the CPU can map or not.
 func (m *Memory) Hold(k *Backing, mem *gpu.Buffer, mappable bool) {
 	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem, mappable: mappable}
@@ -166,7 +209,7 @@ func (m *Memory) allocate(r *Replica) error {
 	mem, err := create(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
-		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
+		if err := r.k.shrink(Place{Device: r.dev}, 2, spare, m.drop); err != nil { // the kernel in progress may use two others
 			return err
 		}
 		mem, err = r.dev.NewBuffer(uint64(r.Hi - r.Lo))

@@ -24,7 +24,7 @@ const maxWrites = 64
 
 // note appends a write to a list, in place of those that it contains. A list that gets too long is made shorter if possible.
 func (m *Memory) note(list []write, w write) []write {
-	list = append(slices.DeleteFunc(list, func(o write) bool { return w.contains(o.Region) }), w)
+	list = append(slices.DeleteFunc(list, func(o write) bool { return w.Contains(o.Region) }), w)
 	if len(list) > maxWrites {
 		return m.join(list, w.from)
 	}
