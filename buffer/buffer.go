@@ -284,7 +284,7 @@ func (b *Buffer) ready(op string, in Intent) (*memory.Backing, error) {
 		return nil, fail(op, gpu.ErrClosed, "the buffer")
 	case in != Reads && b.host.ReadOnly:
 		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
-	case streams && b.spoiled != nil && op != "Touch":
+	case streams && b.spoiled != nil && op != "Touch" && op != "Evict":
 		return nil, fail(op, ErrIncomplete, b.spoiled.Error())
 	case b.changing || in != Reads && b.readers > 0:
 		return nil, fail(op, gpu.ErrMapped, "a function of Access runs")

@@ -59,10 +59,39 @@ func (b *Buffer) Evict(ctx context.Context, results bool, keep ...Region) error 
 	return named(op, memory.Evict(ctx, m, b.back, results, keep))
 }
 
+// Try has what kernels write to a buffer that is used in ranges be apart from what it was, until Settle.
+func (b *Buffer) Try(ctx context.Context) error {
+	const op = "Try"
+	m, err := b.begin(ctx, op, Writes)
+	if err != nil {
+		return err
+	}
+	defer m.Unlock()
+	return named(op, memory.Try(m, b.back))
+}
+
+// Settle ends what Try began: the buffer has the results, or is what it was before. It reports whether that is so, which it is not if
+// some of the results are on the host and are not wanted.
+func (b *Buffer) Settle(keep bool) bool {
+	b.mu.Lock()
+	k := b.back
+	b.mu.Unlock()
+	if k == nil {
+		return true // it is closed
+	}
+	m, _ := k.Lock(context.Background()) // which does not end
+	defer m.Unlock()
+	if !keep {
+		return memory.Undo(m, k)
+	}
+	memory.Keep(m, k)
+	return true
+}
+
 // Spoil says that a computation failed which had written a part of its result, a region: uses of the buffer are [ErrIncomplete], with
-// that error's text, until Touch of the region, a Write of everything, or Spoil of nil and the region. What the device has of a buffer
-// that is used in ranges is given up.
-func (b *Buffer) Spoil(err error, r Region) {
+// that error's text, until Touch of the region, a Write of everything, or Spoil of nil and the region, which returns the error. What the
+// device has of a buffer that is used in ranges is given up.
+func (b *Buffer) Spoil(err error, r Region) (was error) {
 	b = b.orClosed()
 	if err != nil && b.windowed {
 		if m, failed := b.begin(context.Background(), "Spoil", Reads); failed == nil {
@@ -76,6 +105,7 @@ func (b *Buffer) Spoil(err error, r Region) {
 		r = r.Joined()
 		b.spoiled, b.spoil = err, &r
 	} else if b.spoiled != nil && r.Joined().Contains(*b.spoil) {
-		b.spoiled = nil
+		was, b.spoiled = b.spoiled, nil
 	}
+	return was
 }

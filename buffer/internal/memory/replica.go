@@ -28,6 +28,7 @@ type Replica struct {
 	busy     sync.Mutex // while it does
 	valid    bool       // it has all bytes but what it is behind
 	replaced bool       // kernels are about to replace everything
+	trial    bool       // it was made by the trial of the backing that goes on
 	behind   []write    // what it lacks
 }
 
@@ -63,7 +64,7 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 	if err := k.shrink(Place{Device: dev}, maxWindows-1, m.handOver, m.drop); err != nil {
 		return nil, err
 	}
-	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
+	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi, trial: k.trial}
 	k.replicas = append(k.replicas, r)
 	return r, nil
 }
@@ -102,7 +103,7 @@ func Bindable(dev *gpu.Device) uint64 {
 // dropped last.
 func (k *Backing) find(p Place, lo, hi, step int) *Replica {
 	for _, r := range slices.Backward(k.replicas) {
-		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 {
+		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 && (!waits || r.trial == k.trial) {
 			k.replicas = append(without(k.replicas, r), r)
 			return r
 		}
@@ -134,38 +135,6 @@ func (k *Backing) shrink(p Place, n int, spare func(*Replica) bool, drop func(*R
 func (m *Memory) drop(r *Replica) error {
 	r.k.replicas = without(r.k.replicas, r)
 	return r.close()
-}
-
-// Discard gives back the replicas of a backing, with results that are only there.
-func Discard(m *Memory, k *Backing) {
-	for _, r := range slices.Clone(k.replicas) {
-		m.handOver(r)
-		m.GiveUp(r)
-		_ = m.drop(r) // nothing of it is wanted
-	}
-}
-
-// Evict gives back the replicas of a backing that contain none of the regions to keep. Those with results that the host lacks are
-// copied there before, or stay.
-func Evict(ctx context.Context, m *Memory, k *Backing, results bool, keep []Region) error {
-	for _, r := range slices.Clone(k.replicas) {
-		if slices.ContainsFunc(keep, func(w Region) bool { return r.Lo <= w.Offset && w.End() <= r.Hi }) {
-			continue
-		}
-		clean := m.handOver(r)
-		if !clean && results {
-			if err := m.Download(ctx, k, Between(r.Lo, r.Hi)); err != nil {
-				return err
-			}
-			clean = m.handOver(r)
-		}
-		if clean {
-			if err := m.drop(r); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Hold gives a new backing memory of its device that has its bytes, which the CPU can map or not.
@@ -297,6 +266,9 @@ const waits = runtime.GOOS != "js"
 
 // take copies a write to a replica.
 func (m *Memory) take(ctx context.Context, r *Replica, w write) error {
+	if waits && w.from != nil && w.from.trial && w.from.k != r.k {
+		w.from.k.shown = true
+	}
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		from, words := w.from, !m.Lacks(r.Words(part))
 		onHost := from == nil || r.k.Hosted && !m.Lacks(part)

@@ -5,13 +5,11 @@ package exec
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders"
@@ -26,7 +24,7 @@ type Run struct {
 	ctx   context.Context //nolint:containedctx // ends with the evaluation
 	temps []*buffer.Buffer
 	aside state // of an evaluation that computes a temporary and then copies that to the destination
-	wrote bool  // some of the destination, of an evaluation in ranges
+	hold  bool  // an evaluation in ranges has memory for all of the result
 	tree
 	known     []plan.Memory // of the plan in progress
 	elsewhere bool          // some memory did not begin with its buffer
@@ -57,15 +55,10 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		return r.apart(dst, func(temp Dense) error { return r.Assign(temp, n) })
 	}
 	if err = r.prepared(p); err == nil {
-		r.wrote = false
-		err = r.perform(p)
-		if streams && errors.Is(err, buffer.ErrIncomplete) && !r.wrote && !reads(r) { // of a computation before
-			dst.Buf.Spoil(nil, dst.Region(dst.Type.Size()))
+		if streams {
+			err = replace(r, p, dst)
+		} else {
 			err = r.perform(p)
-		}
-		if streams && r.wrote && err != nil && r.aside != computing {
-			dst.Buf.Spoil(err, dst.Region(dst.Type.Size()))
-			err = errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
 		}
 	}
 	if err != nil {
@@ -100,15 +93,17 @@ func (r *Run) prepared(p *plan.Plan) error {
 	return nil
 }
 
-// perform queues the steps of a plan.
-func (r *Run) perform(p *plan.Plan) error {
+// begin makes a plan the one in progress.
+func (r *Run) begin(p *plan.Plan) {
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
 	}
-	if streams && ranged(&r.tree) > 0 {
-		return performInRanges(r, p)
-	}
+}
+
+// perform queues the steps of a plan.
+func (r *Run) perform(p *plan.Plan) error {
+	r.begin(p)
 	for _, s := range p.Steps {
 		if err := r.step(s); err != nil {
 			return err
@@ -151,7 +146,10 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	}
 	room := uint64(0)
 	if streams {
-		room = free(r)
+		var err error
+		if room, err = makeRoom(r, dst); err != nil {
+			return nil, err
+		}
 		r.put(int(room))
 	}
 	if p := recent.Find(&r.x.plans, r.key); p != nil {

@@ -49,27 +49,49 @@ func largest(x *Executor) uint64 {
 	return x.info.Buffer
 }
 
-// free is how many bytes of the device's budget are left for ranges and temporaries of a plan that needs ranges, roughly, so that the
-// same plan does again; 0 where there is no budget, or no need.
-func free(r *Run) uint64 {
+// makeRoom gives back memory of ranges before a plan that needs some, within the device's budget: that of earlier results, too, which go to
+// the host, if it is much. It returns how many bytes are left for ranges and temporaries, roughly, so that the same plan does again; 0
+// where there is no budget, or no need. If there is memory for all of a result that is used in ranges, r.hold, that is not counted.
+func makeRoom(r *Run, dst Dense) (room uint64, err error) {
 	budget := r.x.dev.Budget()
+	r.hold = budget == 0
 	if budget == 0 || ranged(&r.tree) == 0 {
-		return 0
+		return 0, nil
 	}
+	used := budget
+	for _, results := range []bool{false, true} {
+		for i, b := range r.buffers {
+			if err == nil && r.memories[i].Windowed && used > budget/4 {
+				err = b.Evict(r.ctx, results)
+			}
+		}
+		if used = occupied(r); err != nil {
+			return 0, err
+		}
+	}
+	step := max(budget/64, 1)
+	room = max((budget-min(used, budget))/step*step, 1)
+	if result := uint64(dst.Span() * dst.Type.Size()); r.memories[0].Windowed && result <= room/2 {
+		room, r.hold = room-result, true
+	}
+	return room, nil
+}
+
+// occupied is how much of the device's memory is in use, or will be by the operands.
+func occupied(r *Run) uint64 {
 	used := r.x.dev.Stats().LiveBytes
 	for i, b := range r.buffers {
 		if b != nil && !r.memories[i].Windowed && b.Location()&buffer.Device == 0 {
 			used += uint64(b.Size())
 		}
 	}
-	step := max(budget/64, 1)
-	return max((budget-min(used, budget))/step*step, 1)
+	return used
 }
 
-// divided reports whether a plan that may be ended in between writes its result in several steps, and the result is small enough to be
-// computed elsewhere and copied when all of it is there.
+// divided reports whether a plan that may be ended in between writes a result that is not used in ranges in several steps, and the result
+// is small enough to be computed elsewhere and copied when all of it is there.
 func divided(r *Run, p *plan.Plan, dst Dense) bool {
-	if ranged(&r.tree) == 0 {
+	if ranged(&r.tree) == 0 || r.memories[0].Windowed {
 		return false
 	}
 	writes := 0
@@ -89,6 +111,29 @@ func quantum(x *Executor) uint64 {
 	return 64 << 20
 }
 
+// replace performs a plan. That the destination has a part of an earlier result only does not matter if the plan replaces all of it.
+func replace(r *Run, p *plan.Plan, dst Dense) error {
+	region := dst.Region(dst.Type.Size())
+	var before error
+	if dst.Buf != nil && !reads(r) {
+		before = dst.Buf.Spoil(nil, region)
+	}
+	wrote, err := false, error(nil)
+	if ranged(&r.tree) > 0 {
+		wrote, err = performInRanges(r, p)
+	} else {
+		err = r.perform(p)
+	}
+	switch {
+	case err != nil && wrote && r.aside != computing:
+		dst.Buf.Spoil(err, region)
+		return errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
+	case err != nil && before != nil:
+		dst.Buf.Spoil(before, region)
+	}
+	return err
+}
+
 // stream is an evaluation in ranges: while the device computes with some, those of the next launches go up and results of those before
 // come back.
 type stream struct {
@@ -98,49 +143,53 @@ type stream struct {
 	waiting chan error // for what was queued some time ago, or its results; nil: nobody waits
 	up      uint64     // bytes that had gone up when the last wait began
 	results uint64     // bytes of results that are complete and not on their way to the host
-	sent    bool       // some of the destination to the host
+	wrote   bool       // some of the destination
 }
 
-// performInRanges queues the steps of a plan that uses ranges, within the device's budget.
-func performInRanges(r *Run, p *plan.Plan) error {
+// performInRanges queues the steps of a plan that uses ranges, within the device's budget. After an error it reports whether some of the
+// destination was written; a destination that is used in ranges is what it was as long as no results had to leave the device.
+func performInRanges(r *Run, p *plan.Plan) (wrote bool, err error) {
 	s := stream{Run: r, plan: p, up: r.x.dev.Stats().BytesUp}
+	r.begin(p)
 	s.tell, _ = r.ctx.Value(progressKey{}).(func(done, total int))
-	if len(p.Steps) > 1 {
-		if err := r.buffers[0].Evict(r.ctx, false); err != nil { // before anything is computed
-			return err
+	dst, trial := r.buffers[0], s.known[0].Windowed && r.aside != computing
+	if trial {
+		if err := dst.Try(r.ctx); err != nil { // before anything is computed
+			return false, err
 		}
 	}
-	err := s.run()
+	err = s.run()
 	if waited := s.wait(); err == nil {
 		err = waited
 	}
-	if s.sent && err == nil { // the rest of the result does not take memory either
-		err = r.buffers[0].Evict(r.ctx, true)
+	if s.known[0].Windowed && !r.hold && err == nil { // the rest of the result does not take memory either
+		err = dst.Evict(r.ctx, true)
+	}
+	if trial {
+		s.wrote = !dst.Settle(err == nil)
 	}
 	if r.x.dev.Budget() > 0 {
-		_ = s.evict(nil, false) // the results that stay matter, not the room
+		_ = s.evict(nil, false) // the results that stay matter, not the memory
 	}
-	return err
+	return s.wrote, err
 }
 
 func (s *stream) run() error {
 	next := 0 // the step that writes the destination next
+	last := len(s.plan.Steps) - 1
 	for i, step := range s.plan.Steps {
 		if err := s.ctx.Err(); err != nil {
 			return fault.Fail("matrix: Assign", err)
 		}
+		if i == last && !s.known[0].Windowed { // what failed has to be known before the result is written
+			if err := s.wait(); err != nil {
+				return err
+			}
+		}
 		if next <= i {
 			next = s.next(i)
 		}
-		err := s.step(step)
-		for _, to := range []int{next, i} {
-			if errors.Is(err, gpu.ErrNoMemory) { // what the steps up to there use stays
-				if err = cmp.Or(s.wait(), s.evict(s.plan.Steps[i:to+1], true)); err == nil {
-					err = s.step(step)
-				}
-			}
-		}
-		if err != nil {
+		if err := s.squeeze(i, next); err != nil {
 			return err
 		}
 		for _, b := range step.Bindings {
@@ -155,13 +204,30 @@ func (s *stream) run() error {
 			}
 		}
 		if s.tell != nil {
-			s.tell(i+1, len(s.plan.Steps))
+			s.tell(i+1, last+1)
 		}
-		if err := s.throttle(); err != nil {
-			return err
+		if i < last {
+			if err := s.throttle(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// squeeze queues a step. If there is no memory for it, what is not used gives back its own: but for what the steps up to the next one that
+// writes the destination use, and then for what this one uses.
+func (s *stream) squeeze(i, next int) error {
+	step := s.plan.Steps[i]
+	err := s.step(step)
+	for _, to := range []int{next, i} {
+		if errors.Is(err, gpu.ErrNoMemory) {
+			if err = cmp.Or(s.wait(), s.evict(s.plan.Steps[i:to+1], true)); err == nil {
+				err = s.step(step)
+			}
+		}
+	}
+	return err
 }
 
 // next finds the first step from i on that writes the destination, or else the last one.
@@ -180,7 +246,7 @@ func (s *stream) next(i int) int {
 func (s *stream) throttle() error {
 	dev := s.x.dev
 	up, most := dev.Stats().BytesUp, quantum(s.x)
-	send := s.known[0].Windowed && s.results >= most
+	send := s.known[0].Windowed && !s.hold && s.results >= most
 	if up-s.up < most && !send {
 		return nil
 	}
@@ -189,7 +255,7 @@ func (s *stream) throttle() error {
 	}
 	sync := dev.Sync
 	if send {
-		sync, s.results, s.sent = s.buffers[0].Sync, 0, true
+		sync, s.results = s.buffers[0].Sync, 0
 	}
 	s.up, s.waiting = up, make(chan error, 1)
 	go func(ctx context.Context, done chan error) { done <- sync(ctx) }(s.ctx, s.waiting)
@@ -204,7 +270,8 @@ func (s *stream) wait() (err error) {
 	return err
 }
 
-// evict gives back the memory of ranges that none of the steps use. With results, those that are only there come to the host before.
+// evict gives back the memory of ranges that none of the steps use. With results, those that are only there come to the host before; but
+// without a budget those of this evaluation stay, so that the destination can be what it was.
 func (s *stream) evict(steps []*plan.Step, results bool) error {
 	keep := make([][]buffer.Region, len(s.buffers))
 	for _, step := range steps {
@@ -220,10 +287,8 @@ func (s *stream) evict(steps []*plan.Step, results bool) error {
 	}
 	for m, b := range s.buffers {
 		if s.known[m].Windowed {
-			if results && m == 0 {
-				s.sent = true
-			}
-			if err := b.Evict(ctx, results, keep[m]...); err != nil {
+			stay := m == 0 && s.x.dev.Budget() == 0 && s.aside != computing
+			if err := b.Evict(ctx, results && !stay, keep[m]...); err != nil {
 				return err
 			}
 		}
