@@ -70,8 +70,10 @@ func TestStream(t *testing.T) {
 
 // stopAfter is a context that ends after so many calls for progress, which it counts.
 func stopAfter(t *testing.T, calls int, counted *int) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
+	*counted = 0
 	return matrix.WithProgress(ctx, func(done, total int) {
 		if *counted++; *counted != done || done > total {
 			t.Errorf("call %d: %d of %d", *counted, done, total)
@@ -82,39 +84,106 @@ func stopAfter(t *testing.T, calls int, counted *int) context.Context {
 	})
 }
 
-// TestStreamCancelled ends evaluations in between. A result that the device has room for is as it was; one that it has none for is an
-// error until it is there as a whole, or is touched.
+// stopEverywhere has an assignment to c end after some numbers of launches, with c full of a number that only the device has yet. c is then
+// what it was, or incomplete until it is assigned anew or touched; it returns how often it was that.
+func stopEverywhere(t *testing.T, name string, c *dense, places int, x func() *expr) (incomplete int) {
+	t.Helper()
+	rows, cols := c.Dims()
+	total, n := 0, 0
+	check(t, c.AssignContext(stopAfter(t, 0, &total), x()))
+	for calls := 1; calls < total; calls += max(total/places, 1) {
+		check(t, c.Assign(matrix.Fill[float32](rows, cols, 7)))
+		err := c.AssignContext(stopAfter(t, calls, &n), x())
+		isError(t, err, context.Canceled)
+		if errors.Is(err, buffer.ErrIncomplete) {
+			isError(t, c.Sync(t.Context()), buffer.ErrIncomplete)
+			isError(t, c.Assign(matrix.Add(c, c)), buffer.ErrIncomplete)
+			if incomplete++; incomplete%2 == 0 {
+				check(t, c.Touch())
+			}
+			continue
+		}
+		got, err := c.Read(t.Context())
+		if err != nil || slices.Max(got) != 7 || slices.Min(got) != 7 {
+			t.Errorf("%s after %d of %d: %v to %v, want 7; %v", name, calls, total, slices.Min(got), slices.Max(got), err)
+		}
+	}
+	check(t, errors.Join(c.Assign(matrix.Fill[float32](rows, cols, 7)), c.Assign(x())))
+	return incomplete
+}
+
+// TestStreamCancelled ends evaluations in between. A result that the device has memory for is as it was, one that it has none for may be
+// incomplete.
 func TestStreamCancelled(t *testing.T) {
-	withRoom(t, func(t *testing.T, tight, _ *gpu.Device) {
-		mem, out, few := make([]float32, side*side), make([]float32, side*side), make([]float32, side)
-		few[7] = 5
+	withRoom(t, func(t *testing.T, tight, dev *gpu.Device) {
+		places := 12
+		if sparing(dev) {
+			places = 3
+		}
+		mem := make([]float32, side*side)
 		for i := range mem {
 			mem[i] = 1
 		}
-		a, c := must[*dense](t)(matrix.Wrap(tight, side, side, mem)), must[*dense](t)(matrix.Wrap(tight, side, side, out))
-		row := must[*dense](t)(matrix.Wrap(tight, 1, side, few))
-		calls := 0
-		isError(t, row.AssignContext(stopAfter(t, 3, &calls), matrix.SumCols(a)), context.Canceled)
-		if v := must[[]float32](t)(row.Read(t.Context())); v[7] != 5 || calls != 3 {
-			t.Errorf("the row has become %v after %d calls", v[7], calls)
+		wrap := func(rows, cols int) *dense {
+			return must[*dense](t)(matrix.Wrap(tight, rows, cols, make([]float32, rows*cols)))
 		}
-		calls = 0
-		err := c.AssignContext(stopAfter(t, 20, &calls), matrix.Mul(a, a))
-		isError(t, err, context.Canceled)
-		isError(t, err, buffer.ErrIncomplete)
-		isError(t, c.Sync(t.Context()), buffer.ErrIncomplete)
-		isError(t, row.Assign(matrix.SumCols(c)), buffer.ErrIncomplete)
-		isError(t, c.Assign(matrix.Add(c, a)), buffer.ErrIncomplete)
-		calls = 0
-		check(t, errors.Join(c.AssignContext(stopAfter(t, 0, &calls), matrix.Mul(a, a)), c.Sync(t.Context())))
-		if out[0] != side || out[side*side-1] != side || calls < 20 {
-			t.Errorf("%v and %v after %d calls, want 180", out[0], out[side*side-1], calls)
+		a := must[*dense](t)(matrix.Wrap(tight, side, side, mem))
+		row, c, third := wrap(1, side), wrap(side, side), wrap(side, roomBytes/3/4/side)
+		own := must[*dense](t)(matrix.New[float32](tight, side, 4))
+		part := c.Slice(0, side, 3, 20)
+		for _, to := range []*dense{row, third, own, part} {
+			rows, cols := to.Dims()
+			for name, x := range map[string]func() *expr{
+				"product, sum": func() *expr {
+					if to == row {
+						return matrix.SumCols(a)
+					}
+					return matrix.Mul(a, matrix.Transpose(a.Slice(0, cols, 0, side)))
+				},
+				"in place": func() *expr { return matrix.Add(matrix.Scale(3, to), a.Slice(0, rows, 0, cols)).Add(matrix.Sum(a)) },
+			} {
+				if n := stopEverywhere(t, name, to, places, x); n > 0 && to != part { // which is memory of many rows
+					t.Errorf("%s of %dx%d: incomplete %d times", name, rows, cols, n)
+				}
+			}
 		}
-		calls = 0
-		isError(t, c.AssignContext(stopAfter(t, 20, &calls), matrix.Mul(a, a)), buffer.ErrIncomplete)
-		check(t, c.Touch())
-		must[float32](t)(matrix.Sum(c).Value(t.Context()))
-		check(t, errors.Join(a.Close(), c.Close(), row.Close()))
+		if n := stopEverywhere(t, "a*a", c, places, func() *expr { return matrix.Mul(a, a) }); n == 0 {
+			t.Error("a result larger than the memory was never incomplete")
+		}
+		if v := must[float32](t)(c.At(t.Context(), side-1, side-1)); v != side {
+			t.Errorf("%v, want 180", v)
+		}
+		check(t, errors.Join(part.Close(), a.Close(), c.Close(), row.Close(), third.Close(), own.Close()))
+	})
+}
+
+// TestStreamHeld does so on a device that has memory for everything, but not in one buffer: the matrices are always what they were.
+func TestStreamHeld(t *testing.T) {
+	onSmall(t, func(t *testing.T, small, dev *gpu.Device) {
+		places := 12
+		if sparing(dev) {
+			places = 3
+		}
+		rng := newRand(3)
+		a, b := newPair(t, small, dev, rng, 64, 64), newPair(t, small, dev, rng, 64, 64)
+		c := must[*dense](t)(matrix.Wrap(small, 64, 64, make([]float32, 64*64)))
+		for name, x := range map[string]func() *expr{
+			"a*b":      func() *expr { return matrix.Mul(a.small, b.small) },
+			"a+b":      func() *expr { return matrix.Add(a.small, b.small) },
+			"in place": func() *expr { return matrix.Add(matrix.Scale(2, c), a.small) },
+		} {
+			if n := stopEverywhere(t, name, c, places, x); n > 0 {
+				t.Errorf("%s: incomplete %d times", name, n)
+			}
+		}
+		check(t, c.Assign(matrix.Mul(a.small, b.small)))
+		want := must[[]float32](t)(matrix.Mul(a.whole, b.whole).Read(t.Context()))
+		if got := must[[]float32](t)(c.Read(t.Context())); !slices.Equal(got, want) {
+			t.Error("the product is wrong")
+		}
+		check(t, c.Close())
+		a.close(t)
+		b.close(t)
 	})
 }
 
