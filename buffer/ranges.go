@@ -67,17 +67,21 @@ func (b *Buffer) Try(ctx context.Context) error {
 		return err
 	}
 	defer m.Unlock()
+	if !b.windowed {
+		return nil
+	}
 	return named(op, memory.Try(m, b.back))
 }
 
 // Settle ends what Try began: the buffer has the results, or is what it was before. It reports whether that is so, which it is not if
 // some of the results are on the host and are not wanted.
 func (b *Buffer) Settle(keep bool) bool {
+	b = b.orClosed()
 	b.mu.Lock()
 	k := b.back
 	b.mu.Unlock()
-	if k == nil {
-		return true // it is closed
+	if k == nil || !b.windowed {
+		return true // it is closed, or not used in ranges
 	}
 	m, _ := k.Lock(context.Background()) // which does not end
 	defer m.Unlock()
