@@ -69,7 +69,7 @@ var (
 	// of memory larger than the device's largest buffer; and in a page for what kernels wrote to overlapping memory on
 	// another device, or at a distance that is no multiple of 4 bytes.
 	ErrUnsynced = memory.ErrUnsynced
-	// ErrIncomplete: a result that the device could not hold as a whole was being written to wrapped memory when its computation failed.
+	// ErrIncomplete: a result larger than the device's budget was being written to wrapped memory when its computation failed.
 	// Uses of the memory are this error until it is replaced as a whole, or its owner says Touch.
 	ErrIncomplete = fault.New("ErrIncomplete", "a result was written in part")
 )
