@@ -6,6 +6,8 @@
 package plan
 
 import (
+	"strconv"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -182,6 +184,10 @@ func (p *planner) materialise(n *expr.Node) Operand {
 // evaluate computes n into dst.
 func (p *planner) evaluate(dst Operand, n *expr.Node) {
 	if p.err != nil || dst.Empty() {
+		return
+	}
+	if streams && p.Free > 0 && len(p.plan.Steps) > maxPlan {
+		p.tooMuch("Assign", "more than ", strconv.Itoa(maxPlan), " launches for operands that do not fit into the device")
 		return
 	}
 	n, transposed := expr.Resolve(n, false)

@@ -121,9 +121,6 @@ func schedule(p *planner) {
 			all.Last[b.Mem] = i
 		}
 	}
-	if len(all.Steps) > maxPlan && p.Free > 0 {
-		p.tooMuch("Assign", "more than ", strconv.Itoa(maxPlan), " launches for operands that do not fit into the device")
-	}
 	made, live := make([]bool, len(all.Memories)), 0
 	for i, s := range all.Steps {
 		ranges := 0
