@@ -69,6 +69,9 @@ var (
 	// of memory larger than the device's largest buffer; and in a page for what kernels wrote to overlapping memory on
 	// another device, or at a distance that is no multiple of 4 bytes.
 	ErrUnsynced = memory.ErrUnsynced
+	// ErrIncomplete: a result larger than the device's budget was being written to wrapped memory when its computation failed.
+	// Uses of the memory are this error until it is replaced as a whole, or its owner says Touch.
+	ErrIncomplete = fault.New("ErrIncomplete", "a result was written in part")
 )
 
 func fail(op string, err error, detail ...any) error {
@@ -90,6 +93,8 @@ type Buffer struct {
 	shares   int
 	readers  int             // functions of Access that read
 	changing bool            // a function of Access has the memory to itself
+	spoiled  error           // why a region holds a part of a result only, if one does
+	spoil    *Region         // that region
 	host     gpu.Host        // the host side of external and paired memory
 	back     *memory.Backing // where its newest bytes are; nil before its first use
 	cleanup  *cleanup.Cleanup
@@ -174,7 +179,7 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 		}
 	}
 	b.dev, b.size, b.shares = dev, mem.Size, 1
-	b.windowed = uint64(mem.Size) > dev.Info().Limits.MaxBufferSize
+	b.windowed = mem.Foreign == nil && uint64(mem.Size) > memory.Largest(dev)
 	b.mode, b.host, b.release = External, mem, release
 	return nil
 }
@@ -279,6 +284,8 @@ func (b *Buffer) ready(op string, in Intent) (*memory.Backing, error) {
 		return nil, fail(op, gpu.ErrClosed, "the buffer")
 	case in != Reads && b.host.ReadOnly:
 		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
+	case streams && b.spoiled != nil && op != "Touch" && op != "Evict":
+		return nil, fail(op, ErrIncomplete, b.spoiled.Error())
 	case b.changing || in != Reads && b.readers > 0:
 		return nil, fail(op, gpu.ErrMapped, "a function of Access runs")
 	}
@@ -376,33 +383,6 @@ func (b *Buffer) Location() Location {
 		return Both
 	}
 	return Host
-}
-
-// Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
-func (b *Buffer) Windowed() bool { return b.orClosed().windowed }
-
-// Same reports whether two buffers are the same memory of the device, as two wraps of one GPU buffer are. Two wraps of the
-// same host memory are not: each has a replica of its own, which gets what kernels write to the other.
-func (b *Buffer) Same(o *Buffer) bool {
-	return b == o || b != nil && o != nil && b.imported != 0 && b.imported == o.imported && b.dev == o.dev
-}
-
-// Overlaps reports whether what is written to one buffer changes the other: they are the same, or wrap host memory that overlaps.
-func (b *Buffer) Overlaps(o *Buffer) bool {
-	if b.Same(o) {
-		return true
-	}
-	space, at, ok := b.hostPlace()
-	other, from, too := o.hostPlace()
-	return ok && too && space == other && at < from+o.size && from < at+b.size
-}
-
-// hostPlace tells where wrapped host memory lies.
-func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
-	if b.Mode() != External {
-		return 0, 0, false
-	}
-	return b.hostSide().Place()
 }
 
 // Share adds a share: one more Close is needed. It returns b.

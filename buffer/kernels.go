@@ -12,7 +12,7 @@ import (
 // Intent tells what a kernel is going to do with the bytes of a region.
 type Intent uint8
 
-// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole buffer.
+// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole region.
 const (
 	Reads Intent = iota
 	Writes
@@ -51,7 +51,7 @@ func (b *Buffer) prepare(
 	if err != nil {
 		return nil, named(op, err)
 	}
-	replace = replace && d.All()
+	replace = replace && d.Lo == w.Offset && d.Hi == w.End()
 	if replace && b.mode != External && d.Mem.Lost() {
 		m.Renew(d)
 	}

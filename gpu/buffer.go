@@ -86,7 +86,7 @@ func (d *Device) makeBuffer(size uint64, mappable bool) (*Buffer, *queue, error)
 	if most := d.conf.memory; most > 0 && live > most {
 		return nil, nil, fail(op, ErrNoMemory, size, " bytes beside the ", live-size, " in use, over the limit of ", most)
 	}
-	mem, err := d.allocate(size, mappable)
+	mem, err := d.allocate(size, live, mappable)
 	if err != nil {
 		return nil, d.queue, named(op, err)
 	}
@@ -101,7 +101,8 @@ func (d *Device) newHandle(m *memory) *Buffer {
 	return &Buffer{dev: d, mem: m, generation: d.generation.Load()}
 }
 
-func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
+// allocate takes memory from the pool or makes it; live is how much is in use then.
+func (d *Device) allocate(size, live uint64, mappable bool) (*memory, error) {
 	if d.short != nil {
 		d.shrinkPool(0) // the rest has had its chance
 	}
@@ -110,6 +111,9 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 			m.wrote, m.failed = 0, nil
 			return m, nil
 		}
+	}
+	if most := d.conf.memory; waits && most > 0 {
+		d.shrinkPool(min(d.poolLimit, most-live)) // what is kept for reuse is within the limit, too
 	}
 	id := driver.BufferID(d.buffers.take())
 	err := d.drv.NewBuffer(id, size, mappable)

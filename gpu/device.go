@@ -95,6 +95,9 @@ func (d *Device) driver() driver.Device {
 // Info describes the adapter, with the limits and features that this device was granted.
 func (d *Device) Info() AdapterInfo { return d.orClosed().info }
 
+// Budget returns how many bytes of buffers the device may have at once, see [WithMemory], or 0 where there is no limit.
+func (d *Device) Budget() uint64 { return d.orClosed().conf.memory }
+
 // Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
 // oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
 // work of your own that needs what was queued here.

@@ -99,7 +99,8 @@ func WithDevice(handle any) Option {
 	}
 }
 
-// WithMemory limits how many bytes of buffers may be live at once; more is [ErrNoMemory]. 0 is no limit.
+// WithMemory limits how many bytes of buffers there may be at once, in use and kept for reuse; more is [ErrNoMemory]. 0 is no limit.
+// Wrapped Go memory of more than a quarter of it is used in ranges, as is memory larger than a buffer.
 func WithMemory(bytes uint64) Option {
 	return func(c *config) error { c.memory = bytes; return nil }
 }

@@ -14,12 +14,19 @@ import (
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
-// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, unless memory larger than a buffer is
-// computed in blocks.
+// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, but for what [Dense.AssignContext] says of memory
+// larger than the device's.
 func (m *Dense[T]) Assign(x Operand[T]) error { return m.queue("Assign", x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
-// device has not seen yet, and the way of an expression on another device to m's.
+// device has not seen yet, the way of an expression on another device to m's, and the computation of what the device has ranges of only.
+//
+// What does not fit into a buffer of the device, or into its budget ([gpu.WithMemory]), is computed range by range, as long as the call
+// lasts. What cannot be is [gpu.ErrLimit] before anything is written. If such a computation fails later, or the context ends, m is as it was
+// as long as the device has memory for all of the result: without a budget always, else for results of up to a third of a budget that nothing else
+// uses. Parts of a larger one have to be written to the memory that m wraps. If it is not completed, that is [buffer.ErrIncomplete], which
+// the call returns with the cause and uses of m afterwards, until m is assigned anew or its owner says [Dense.Touch]. In a page, where calls
+// do not wait, parts of a result larger than a buffer may be there after an error. See [WithProgress].
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	const op = "Assign"
 	return m.core().evaluate(ctx, op, from(op, x))

@@ -126,8 +126,8 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [gpu.ErrUnsupported].
 //
-// The slice may be larger than the device's largest buffer; what is assigned to it is then computed in parts, and after an error some
-// of them may be done. For memory that is no slice of T there is [FromBuffer].
+// The slice may be larger than the device's largest buffer, or than its budget ([gpu.WithMemory]); what is assigned to it is then
+// computed in parts, see [Dense.AssignContext]. For memory that is no slice of T there is [FromBuffer].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
 	if isAny[T]() {
 		return nil, fail("Wrap", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")

@@ -1740,6 +1740,7 @@ var functions = []function{
 	{"matrix.Where[dtype.Half]", matrix.Where[dtype.Half]},
 	{"matrix.Where[matrix.Any]", matrix.Where[matrix.Any]},
 	{"matrix.Where[complex64]", matrix.Where[complex64]},
+	{"matrix.WithProgress", matrix.WithProgress},
 	{"matrix.Wrap[float32]", matrix.Wrap[float32]},
 	{"matrix.Wrap[int32]", matrix.Wrap[int32]},
 	{"matrix.Wrap[dtype.Half]", matrix.Wrap[dtype.Half]},

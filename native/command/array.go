@@ -4,6 +4,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/sparse"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/native/mapfile"
 )
 
 // array is what a .npy file holds.
@@ -58,8 +60,11 @@ func (a *app) arrayOf(ctx context.Context, path string, f io.Reader, size int64,
 	if err := check(x); err != nil {
 		return nil, err
 	}
-	var all bytes.Buffer
 	_, n, _ := x.Type.Bytes(x.Shape)
+	if in, ok := f.(*input); ok && size >= mapped && !cast && !x.BigEndian {
+		return x, a.mapData(in, x, n)
+	}
+	var all bytes.Buffer
 	if size >= 0 { // the header's claim can be trusted
 		all.Grow(int(n))
 	}
@@ -73,6 +78,28 @@ func (a *app) arrayOf(ctx context.Context, path string, f io.Reader, size int64,
 	}
 	x.data, x.change, x.BigEndian = all.Bytes(), c.change, false
 	return x, nil
+}
+
+// mapped is the size of files whose elements are used where they lie: beyond it they may not fit into memory.
+var mapped int64 = 1 << 30
+
+// mapData makes the elements those of the file, which has been read up to them.
+func (a *app) mapData(in *input, x *array, n int64) error {
+	at, err := in.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	f, err := mapfile.Open(in.Name())
+	if err != nil {
+		return inFile(x.path, err)
+	}
+	a.closers = append(a.closers, func() { _ = f.Close() }) // it was only read
+	mem, _, err := f.Share(at)
+	if err != nil || int64(mem.Size) < n {
+		return inFile(x.path, cmp.Or(err, error(io.ErrUnexpectedEOF))) // it has become shorter
+	}
+	x.data = mem.Bytes[:n]
+	return nil
 }
 
 // elements decode a number of each type, which a file holds little-endian.

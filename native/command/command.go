@@ -27,6 +27,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
@@ -70,6 +71,7 @@ type app struct {
 	data            io.Writer // standard output where a result goes there, and out is standard error; else nil
 	json            bool
 	driver, adapter string
+	options         []gpu.Option // of devices, which tests add
 	progress        *progress
 	files           sync.Mutex // guards outputs
 	outputs         []output

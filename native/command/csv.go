@@ -19,7 +19,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/buffer/file/sparse"
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
@@ -107,9 +106,6 @@ func (t *task) readCSV(ctx context.Context, path string, r *bufio.Reader, size i
 			return nil, err
 		}
 		rows++
-		if largest := t.dev.Info().Limits.MaxBufferSize; uint64(len(x.data)) > largest {
-			return nil, fault.Fail(path, gpu.ErrLimit, fmt.Sprintf("line %d: the largest buffer has %d bytes", line, largest))
-		}
 		t.progress.add(lines.InputOffset() - done)
 		done = lines.InputOffset()
 	}

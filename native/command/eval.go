@@ -261,7 +261,7 @@ func (t *task) open(ctx context.Context) (err error) {
 	case t.dev != nil:
 		return nil
 	case !t.chosen:
-		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err != nil {
+		if t.dev, err = gpu.Open(ctx, append(t.options, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter))...); err != nil {
 			return err
 		}
 		t.opened = []*gpu.Device{t.dev}
@@ -302,13 +302,7 @@ func (t *task) check(ctx context.Context, x *array) (err error) {
 	case !known:
 		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32, uint32, int8, uint8, int16, uint16, bool and complex64", advice)
 	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	if largest := t.dev.Info().Limits.MaxBufferSize; x.sparse == nil && uint64(x.Len()) > largest/uint64(typ.Size()) {
-		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
-	}
-	return nil
+	return t.open(ctx)
 }
 
 // dims returns the size of the matrix that an array is.

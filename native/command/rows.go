@@ -4,11 +4,16 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/memory"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -27,6 +32,12 @@ func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matr
 	if t.group != nil {
 		return t.inGroup(ctx, vars)
 	}
+	ctx = matrix.WithProgress(ctx, func(done, total int) {
+		if done == 1 {
+			t.progress.enter("computing", int64(total))
+		}
+		t.progress.add(1)
+	})
 	name, text := "", strings.TrimSpace(t.expr)
 	if at := assigned.FindStringSubmatchIndex(text); at != nil {
 		name, text = text[at[2]:at[3]], strings.TrimSpace(text[strings.Index(text, "=")+1:])
@@ -34,6 +45,10 @@ func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matr
 	if _, taken := vars[name]; !taken && !strings.Contains(text, "\n") { // lines are statements
 		if e := matrix.Eval(text, vars); e.Err() == nil {
 			e = e.On(t.dev)
+			if t.vast(e) {
+				m, err := t.streamed(ctx, e)
+				return results{{Name: name, Matrix: m}}, err
+			}
 			if step := t.divided(ctx, e); step > 0 {
 				m, err := t.inBlocks(ctx, e, step)
 				return results{{Name: name, Matrix: m}}, err
@@ -41,6 +56,38 @@ func (t *task) evaluate(ctx context.Context, vars map[string]matrix.Operand[matr
 		}
 	}
 	return matrix.EvalAll(ctx, t.dev, t.expr, vars)
+}
+
+// vast reports whether the device has no room for the result of an expression.
+func (t *task) vast(e *matrix.Expr[matrix.Any]) bool {
+	if slices.ContainsFunc(t.operands, func(x *array) bool { return x.sparse != nil }) {
+		return false // the result may be, too
+	}
+	rows, cols := e.Dims()
+	most := t.dev.Info().Limits.MaxBufferSize
+	if budget := t.dev.Budget(); budget > 0 {
+		most = min(most, budget/4)
+	}
+	return cols > 0 && uint64(rows) > most/uint64(e.DType().Size())/uint64(cols)
+}
+
+// streamed computes an expression into memory of the host's.
+func (t *task) streamed(ctx context.Context, e *matrix.Expr[matrix.Any]) (*matrix.Dense[matrix.Any], error) {
+	rows, cols := e.Dims()
+	size := rows * cols * e.DType().Size()
+	if system := (memory.Meter{}); !system.Affords(uint64(size), memory.Reserve, 0) {
+		return nil, fault.Fail("eval", gpu.ErrNoMemory, fmt.Sprintf("a result of %d bytes, which the system does not have", size))
+	}
+	mem := gpu.HostBytes(make([]byte, size))
+	m, err := matrix.FromBuffer[matrix.Any](t.dev, rows, cols, mem, buffer.DontOwnBuffer, matrix.Options{Type: e.DType()})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.AssignContext(ctx, e); err != nil {
+		_ = m.Close() // nothing reads it
+		return nil, err
+	}
+	return m, nil
 }
 
 // divided returns how many rows the blocks of an expression should have at least, 0 if it is not worth dividing: only what one kernel

@@ -2,8 +2,8 @@
 
 // Package mapfile lets matrices use the bytes of a file where they lie, natively: the file is mapped into memory, and
 // the operating system fetches its pages when they are needed and drops them when memory is short. So a file may be
-// larger than the machine's memory. A matrix larger than a buffer of the device is used in parts, and expressions of it are
-// computed block by block.
+// larger than the machine's memory. A matrix larger than a buffer of the device, or than a quarter of its budget ([gpu.WithMemory]), is
+// used in parts, and expressions of it are computed block by block: see [matrix.Dense.AssignContext] and [matrix.WithProgress].
 //
 //	f, err := mapfile.Open("weights.bin")
 //	defer f.Close()

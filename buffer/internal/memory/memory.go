@@ -48,6 +48,8 @@ type Backing struct {
 	host     gpu.Host
 	Hosted   bool
 	windowed bool // the device cannot hold all of it
+	trial    bool // what is written is on trial, see [Try]
+	shown    bool // some of that was copied elsewhere
 	replicas []*Replica
 	one      [1]*Replica // is enough for most
 	Whole    Replica     // the first
@@ -222,7 +224,7 @@ func (m *Memory) HostWrote(w Region) error {
 		_, m.log = divide(m.log, w.Offset, w.End())
 		return nil
 	}
-	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
+	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.Contains(o.Region) })
 	if slices.ContainsFunc(m.log, func(o write) bool { return o.from.Mem.Lost() && o.overlaps(w) }) {
 		for i := range w.Count { // as none of it can come to the host
 			_, m.log = divide(m.log, w.Offset+i*w.Pitch, w.Offset+i*w.Pitch+w.Width)
@@ -255,6 +257,9 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	var err error
 	for len(in) > 0 && err == nil {
 		w := in[0]
+		if waits && w.from.trial {
+			w.from.k.shown = true
+		}
 		err = m.Wait(func() error { return w.download(ctx, k, host) })
 		if err == nil {
 			in = in[1:]
@@ -265,10 +270,10 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	return err
 }
 
-// source returns another replica that has all of a region and lacks nothing of it.
+// source returns another replica that has all of a region and lacks nothing of it. One on trial is none for the others.
 func (m *Memory) source(w Region, but *Replica) (found *Replica) {
 	m.each(func(r *Replica) {
-		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.Hi && !touches(r.behind, w) {
+		if r != but && (!waits || but.trial || !r.trial) && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.Hi && !touches(r.behind, w) {
 			found = r
 		}
 	})

@@ -27,8 +27,8 @@ func (r Region) Joined() Region {
 	return r
 }
 
-// contains reports whether all of o lies in r. It may say no of regions with different pitches.
-func (r Region) contains(o Region) bool {
+// Contains reports whether all of o lies in r. It may say no of regions with different pitches.
+func (r Region) Contains(o Region) bool {
 	return r == o || r.Count == 1 && r.Offset <= o.Offset && o.End() <= r.End()
 }
 

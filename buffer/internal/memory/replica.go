@@ -28,6 +28,7 @@ type Replica struct {
 	busy     sync.Mutex // while it does
 	valid    bool       // it has all bytes but what it is behind
 	replaced bool       // kernels are about to replace everything
+	trial    bool       // it was made by the trial of the backing that goes on
 	behind   []write    // what it lacks
 }
 
@@ -49,7 +50,7 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		}
 		return &k.Whole, nil
 	}
-	largest := dev.Info().Limits.MaxBufferSize
+	largest := Largest(dev)
 	if dev != k.dev && w.Span() <= (k.End-k.At)/2 { // which gets what it uses
 		largest = 0
 	}
@@ -63,7 +64,7 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 	if err := k.shrink(Place{Device: dev}, maxWindows-1, m.handOver, m.drop); err != nil {
 		return nil, err
 	}
-	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
+	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi, trial: k.trial}
 	k.replicas = append(k.replicas, r)
 	return r, nil
 }
@@ -81,6 +82,17 @@ func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, s
 	return lo, hi, nil
 }
 
+// Largest is how many bytes of host memory a device has as a whole. Of more it has ranges.
+func Largest(dev *gpu.Device) uint64 {
+	largest := dev.Info().Limits.MaxBufferSize
+	if waits {
+		if budget := dev.Budget(); budget > 0 {
+			largest = min(largest, budget/4)
+		}
+	}
+	return largest
+}
+
 // Bindable is how many bytes a kernel of a device can use.
 func Bindable(dev *gpu.Device) uint64 {
 	limits := dev.Info().Limits
@@ -91,7 +103,7 @@ func Bindable(dev *gpu.Device) uint64 {
 // dropped last.
 func (k *Backing) find(p Place, lo, hi, step int) *Replica {
 	for _, r := range slices.Backward(k.replicas) {
-		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 {
+		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 && (!waits || r.trial == k.trial) {
 			k.replicas = append(without(k.replicas, r), r)
 			return r
 		}
@@ -166,7 +178,7 @@ func (m *Memory) allocate(r *Replica) error {
 	mem, err := create(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
-		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
+		if err := r.k.shrink(Place{Device: r.dev}, 2, spare, m.drop); err != nil { // the kernel in progress may use two others
 			return err
 		}
 		mem, err = r.dev.NewBuffer(uint64(r.Hi - r.Lo))
@@ -254,6 +266,9 @@ const waits = runtime.GOOS != "js"
 
 // take copies a write to a replica.
 func (m *Memory) take(ctx context.Context, r *Replica, w write) error {
+	if waits && w.from != nil && w.from.trial && w.from.k != r.k {
+		w.from.k.shown = true
+	}
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		from, words := w.from, !m.Lacks(r.Words(part))
 		onHost := from == nil || r.k.Hosted && !m.Lacks(part)

@@ -22,14 +22,17 @@ type write struct {
 // maxWrites is how many writes a place may lack before those of one replica, or of the host, are joined.
 const maxWrites = 64
 
-// note appends a write to a list, in place of those that it contains. A list that gets too long is made shorter if possible.
+// note appends a write to a list, in place of those that it contains, unless it is on trial and they are not. A list that gets too long is
+// made shorter if possible.
 func (m *Memory) note(list []write, w write) []write {
-	list = append(slices.DeleteFunc(list, func(o write) bool { return w.contains(o.Region) }), w)
+	list = append(slices.DeleteFunc(list, func(o write) bool { return w.Contains(o.Region) && (!waits || !w.trial() || o.trial()) }), w)
 	if len(list) > maxWrites {
 		return m.join(list, w.from)
 	}
 	return list
 }
+
+func (w *write) trial() bool { return w.from != nil && w.from.trial }
 
 // join makes one write of those in a list that are a replica's, or the host's, if that has the newest of what is between them, too.
 func (m *Memory) join(list []write, from *Replica) []write {

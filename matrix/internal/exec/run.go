@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -24,12 +23,23 @@ type Run struct {
 	x     *Executor
 	ctx   context.Context //nolint:containedctx // ends with the evaluation
 	temps []*buffer.Buffer
+	aside state // of an evaluation that computes a temporary and then copies that to the destination
+	hold  bool  // an evaluation in ranges has memory for all of the result
 	tree
 	known     []plan.Memory // of the plan in progress
 	elsewhere bool          // some memory did not begin with its buffer
 	params    []byte        // of the launch in progress
 	args      []gpu.Arg
 }
+
+// state of an evaluation that may go by way of a temporary.
+type state uint8
+
+const (
+	direct state = iota
+	computing
+	copying
+)
 
 // Assign queues the computation of n into dst, whose size is n's.
 func (r *Run) Assign(dst Dense, n *expr.Node) error {
@@ -41,11 +51,15 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(p.Steps) > 1 && r.overlapped() {
+	if len(p.Steps) > 1 && r.aside == direct && (r.overlapped() || streams && divided(r, p, dst)) {
 		return r.apart(dst, func(temp Dense) error { return r.Assign(temp, n) })
 	}
 	if err = r.prepared(p); err == nil {
-		err = r.execute(p)
+		if streams {
+			err = replace(r, p, dst)
+		} else {
+			err = r.perform(p)
+		}
 	}
 	if err != nil {
 		r.refused()
@@ -79,12 +93,17 @@ func (r *Run) prepared(p *plan.Plan) error {
 	return nil
 }
 
-// execute queues the steps of a plan.
-func (r *Run) execute(p *plan.Plan) error {
+// begin makes a plan the one in progress.
+func (r *Run) begin(p *plan.Plan) {
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
 	}
+}
+
+// perform queues the steps of a plan.
+func (r *Run) perform(p *plan.Plan) error {
+	r.begin(p)
 	for _, s := range p.Steps {
 		if err := r.step(s); err != nil {
 			return err
@@ -105,8 +124,15 @@ func (r *Run) apart(dst Dense, compute func(Dense) error) error {
 	if err != nil {
 		return err
 	}
-	if err := compute(temp); err != nil {
+	if streams {
+		defer func() { r.aside = direct }()
+		r.aside = computing
+	}
+	if err = compute(temp); err != nil {
 		return err
+	}
+	if streams {
+		r.aside = copying
 	}
 	return r.Assign(dst, Leaf(r.x.dev, temp, temp))
 }
@@ -117,6 +143,14 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	to := r.operand(dst)
 	if err := r.node(n); err != nil {
 		return nil, err
+	}
+	room := uint64(0)
+	if streams {
+		var err error
+		if room, err = makeRoom(r, dst); err != nil {
+			return nil, err
+		}
+		r.put(int(room))
 	}
 	if p := recent.Find(&r.x.plans, r.key); p != nil {
 		return p, nil
@@ -129,7 +163,7 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	}
 	p, err := plan.New(plan.Input{
 		Device: r.x.info, Root: n, To: to,
-		Memories: slices.Clone(r.memories), Numbers: r.numbers,
+		Memories: slices.Clone(r.memories), Numbers: r.numbers, Free: room,
 		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
 	})
 	if err == nil && len(r.key) <= maxKey && len(p.Steps) <= maxSteps {
@@ -147,7 +181,11 @@ func (r *Run) Temp(t fuse.Type, l expr.Layout) (Dense, error) {
 
 // temp makes temporary memory. What is too large for the device is the host's, which is used in windows.
 func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
-	if uint64(size) <= r.x.info.Buffer {
+	most := r.x.info.Buffer
+	if streams {
+		most = largest(r.x)
+	}
+	if uint64(size) <= most {
 		b, err = buffer.New(r.x.dev, size)
 	} else {
 		b, err = buffer.Wrap(r.x.dev, gpu.HostBytes(make([]byte, size)), nil)
@@ -218,9 +256,9 @@ func (r *Run) bind(w *plan.Binding) error {
 	if limit := r.x.info.Binding; mem.Size() > limit {
 		base = w.Lo * size / 256 * 256
 		end := min((w.Hi*size+15)/16*16, int(mem.Size()))
-		if a.Offset, a.Size = uint64(base), uint64(end-base); a.Size > limit {
-			detail := strconv.Itoa(end-base) + " bytes bound at once, the device allows " + strconv.Itoa(int(limit))
-			return expr.Fail("Assign", gpu.ErrLimit, detail)
+		a.Offset, a.Size = uint64(base), uint64(end-base)
+		if !streams && a.Size > limit { // else the planner has seen to it
+			return expr.Fail("Assign", gpu.ErrLimit, "more bytes bound at once than the device allows")
 		}
 	}
 	r.args = append(r.args, a)

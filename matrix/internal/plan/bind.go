@@ -82,8 +82,9 @@ func bindingOf(op Operand, intent buffer.Intent, words ...int) Binding {
 
 // intent is what the kernel does with the result's memory: it replaces all of it, or writes to it.
 func (b *builder) intent() buffer.Intent {
-	l := b.result
-	if l.Offset == 0 && l.Contiguous() && l.Rows*l.Cols*l.Type.Size() == b.p.plan.Memories[l.Mem].Size && !b.reads() {
+	l, m := b.result, b.p.plan.Memories[b.result.Mem]
+	whole := l.Offset == 0 && l.Rows*l.Cols*l.Type.Size() == m.Size || streams && m.Windowed && !l.Type.Packed()
+	if whole && l.Contiguous() && !b.reads() {
 		return buffer.Replaces
 	}
 	return buffer.Writes

@@ -3,9 +3,11 @@
 package plan
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -17,19 +19,46 @@ import (
 // blockBytes is how much of a windowed matrix a block uses at most.
 const blockBytes = 256 << 20
 
+// streams tells that evaluations may wait for results to leave the device, which they cannot in a page.
+const streams = runtime.GOOS != "js"
+
+// ranged is how many memories are used in ranges.
+func ranged(in *Input) (n int) {
+	for _, m := range in.Memories {
+		n += shaders.Bit(m.Windowed)
+	}
+	return n
+}
+
+// rangeBytes is how many bytes a range has at most: where memory is limited there are two of each matrix, and as much for temporaries.
+func rangeBytes(in *Input) uint64 {
+	if in.Free == 0 {
+		return blockBytes
+	}
+	return min(in.Free/uint64(2*ranged(in)+2), blockBytes)
+}
+
 // large reports whether a matrix has to be used in blocks.
 func (p *planner) large(op Operand) bool {
 	m, limit := p.plan.Memories[op.Mem], p.Device.Binding
 	if m.Windowed {
 		// A window begins at a multiple of 256; an element is in one of that size.
-		limit = max(min(limit, p.Device.Buffer, blockBytes)-256, uint64(op.Type.Size()))
+		window := uint64(blockBytes)
+		if streams {
+			window = max(p.window, 256)
+		}
+		limit = max(min(limit, p.Device.Buffer, window)-256, uint64(op.Type.Size()))
 	}
 	return uint64(m.Size) > limit && uint64(op.Span())*uint64(op.Type.Size()) > limit
 }
 
 // vast reports whether a result of that size is too large for a temporary.
 func (p *planner) vast(t fuse.Type, rows, cols int) bool {
-	return uint64(rows)*uint64(cols) > p.Device.Binding/uint64(t.Compute().Size())
+	limit := p.Device.Binding
+	if streams && p.Free > 0 {
+		limit = min(limit, p.window)
+	}
+	return uint64(rows)*uint64(cols) > limit/uint64(t.Compute().Size())
 }
 
 // largeNode reports whether a matrix, or a product, of an expression is large.
@@ -219,6 +248,9 @@ func (p *planner) spread(n *expr.Node) *expr.Node {
 
 // productBlocks halves the result, or the dimension that the product sums over.
 func (p *planner) productBlocks(dst Operand, n *expr.Node) {
+	if streams && strips(p, dst, n) {
+		return
+	}
 	a, b := n.Args[0], n.Args[1]
 	h := a.Cols / 2
 	big, other := p.largestLarge(a), p.largestLarge(b)
@@ -308,10 +340,27 @@ func (p *planner) halves(n *expr.Node, rows, cols int, down bool) []block {
 		return nil
 	case down && rows > 1 || cols < 2:
 		h := rows / 2
+		if streams {
+			h = middle(rows)
+		}
 		return []block{{0, h, 0, cols}, {h, rows, 0, cols}}
 	}
 	h := cols / 2
+	if streams {
+		h = middle(cols)
+	}
 	return []block{{0, rows, 0, h}, {0, rows, h, cols}}
+}
+
+// tile is what kernels compute at once, at most, in each direction: parts of a multiple of it leave nothing over.
+const tile = 64
+
+// middle is where to cut n in two.
+func middle(n int) int {
+	if h := n / 2; h < tile {
+		return h
+	}
+	return n / 2 / tile * tile
 }
 
 func (op Operand) part(b block) Operand {

@@ -6,6 +6,8 @@
 package plan
 
 import (
+	"strconv"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -43,6 +45,7 @@ type Operand struct {
 type Plan struct {
 	Memories []Memory
 	Steps    []*Step
+	Last     []int // the last step that uses each memory
 }
 
 // Step is one launch.
@@ -76,6 +79,7 @@ type Input struct {
 	Root     *expr.Node
 	To       Operand                  // takes the result, which has its size
 	Memories []Memory                 // of the result and the operands
+	Free     uint64                   // bytes of ranges and temporaries that there may be on the device at once; 0: not known
 	Numbers  []uint32                 // the distinct scalars of the expression
 	Operand  func(*expr.Node) Operand // finds the matrix of a leaf
 }
@@ -83,9 +87,15 @@ type Input struct {
 // New plans the computation of an expression.
 func New(in Input) (*Plan, error) {
 	p := newPlanner(in)
+	if streams {
+		p.window = rangeBytes(&in)
+	}
 	root := p.rewrite(in.Root)
 	p.cut(root)
 	p.evaluate(in.To, root)
+	if streams {
+		verify(p)
+	}
 	return p.plan, p.err
 }
 
@@ -113,6 +123,7 @@ type planner struct {
 	cuts   map[*expr.Node]bool    // evaluated by themselves
 	larges map[*expr.Node]bool    // that have to be used in blocks
 	budget int                    // nodes that a search may still visit
+	window uint64                 // bytes of a matrix used in ranges that are used at once
 
 	measures map[*expr.Node]measure
 }
@@ -173,6 +184,10 @@ func (p *planner) materialise(n *expr.Node) Operand {
 // evaluate computes n into dst.
 func (p *planner) evaluate(dst Operand, n *expr.Node) {
 	if p.err != nil || dst.Empty() {
+		return
+	}
+	if streams && p.Free > 0 && len(p.plan.Steps) > maxPlan {
+		p.tooMuch("Assign", "more than ", strconv.Itoa(maxPlan), " launches for operands that do not fit into the device")
 		return
 	}
 	n, transposed := expr.Resolve(n, false)
