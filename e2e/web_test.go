@@ -145,6 +145,12 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 	if len(names) == 0 {
 		t.Errorf("no tests in %s.mjs", module)
 	}
+	runTests(t, p, module, run, names...)
+}
+
+// runTests runs some of them.
+func runTests(t *testing.T, p *chrome.Page, module, run string, names ...string) {
+	t.Helper()
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			defer keeps(p)(t)

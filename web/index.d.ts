@@ -48,17 +48,25 @@ declare global {
 import type { SubletError } from "./types/errors.js";
 import type { Gpu } from "./types/gpu.js";
 
+export * from "./types/cruncher-array.js";
+export * from "./types/cruncher-pipelines.js";
+export * from "./types/cruncher-tasks.js";
 export * from "./types/cruncher.js";
 export * from "./types/elements.js";
 export * from "./types/errors.js";
+export * from "./types/expr.js";
 export * from "./types/files.js";
+export * from "./types/fn.js";
 export * from "./types/gpu.js";
 export * from "./types/graph.js";
+export * from "./types/init.js";
+export * from "./types/makers.js";
 export * from "./types/matrix.js";
 export * from "./types/memory.js";
 export * from "./types/nn.js";
 export * from "./types/numpy.js";
 export * from "./types/operations.js";
+export * from "./types/options.js";
 export * from "./types/params.js";
 export * from "./types/pictures.js";
 export * from "./types/recording.js";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { Gpu } from "./gpu.js";
-import type { WaitOptions } from "./matrix.js";
+import type { WaitOptions } from "./options.js";
 
 /** What a task's function gets beside its inputs. */
 export interface TaskContext {
