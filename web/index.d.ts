@@ -48,9 +48,7 @@ declare global {
 import type { SubletError } from "./types/errors.js";
 import type { Gpu } from "./types/gpu.js";
 
-export * from "./types/cruncher-array.js";
-export * from "./types/cruncher-pipelines.js";
-export * from "./types/cruncher-tasks.js";
+export * from "./types/arrays.js";
 export * from "./types/cruncher.js";
 export * from "./types/elements.js";
 export * from "./types/errors.js";
@@ -69,8 +67,10 @@ export * from "./types/operations.js";
 export * from "./types/options.js";
 export * from "./types/params.js";
 export * from "./types/pictures.js";
+export * from "./types/pipelines.js";
 export * from "./types/recording.js";
 export * from "./types/scope.js";
 export * from "./types/sparse.js";
+export * from "./types/tasks.js";
 export * from "./types/tensor.js";
 export * from "./types/transfer.js";

@@ -2,9 +2,9 @@
 
 // Crunchers: kernels of your own on several devices.
 
-import type { CruncherAlias, CruncherArray, CruncherArrayOptions, CruncherScalar } from "./cruncher-array.js";
-import type { CruncherPipeline, CruncherPipelineStage, CruncherStage, DevicePipeline } from "./cruncher-pipelines.js";
-import type { CruncherTask, CruncherTaskRange, DevicePool, DevicePoolOptions } from "./cruncher-tasks.js";
+import type { CruncherAlias, CruncherArray, CruncherArrayOptions, CruncherScalar } from "./arrays.js";
+import type { CruncherPipeline, CruncherPipelineStage, CruncherStage, DevicePipeline } from "./pipelines.js";
+import type { CruncherTask, CruncherTaskRange, DevicePool, DevicePoolOptions } from "./tasks.js";
 import type { Gpu } from "./gpu.js";
 import type { Info } from "./init.js";
 import type { WaitOptions } from "./options.js";

@@ -2,7 +2,7 @@
 
 // Pipelines: stages of kernels that work at the same time, on devices of their own or on one.
 
-import type { CruncherAlias, CruncherArray, CruncherScalar } from "./cruncher-array.js";
+import type { CruncherAlias, CruncherArray, CruncherScalar } from "./arrays.js";
 import type { Cruncher, CruncherRange } from "./cruncher.js";
 import type { WaitOptions } from "./options.js";
 
