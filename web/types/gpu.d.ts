@@ -8,7 +8,7 @@ import type { SubletError } from "./errors.js";
 import type { Expr } from "./expr.js";
 import type { FileArrays, LoadFileOptions, NamedArrays, Savable, SaveFileOptions } from "./files.js";
 import type { Fn } from "./fn.js";
-import type { Graph } from "./graph.js";
+import type { Graph, GraphOptions } from "./graph.js";
 import type { Info, Stats } from "./init.js";
 import type { GpuMakers } from "./makers.js";
 import type { Matrix } from "./matrix.js";
@@ -229,7 +229,7 @@ export class Gpu {
    * await x.push(gpu.matrix([[3, 4], [-1, -2]]));
    * await n.pull(); // 7
    */
-  graph(): Promise<Graph>;
+  graph(options?: GraphOptions): Promise<Graph>;
   /**
    * Calls a function once to find out what it assigns, computes nothing, and makes a {@link Recording} of it that computes it as often as
    * you like, at next to no cost for this thread. What is recorded is `assign`, and `eval`, whose matrix has its values after the first run.
