@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // TestWebCruncher runs the tests of gpu.cruncher in a page.
@@ -15,6 +16,12 @@ func TestWebCruncher(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
 	runWeb(t, p, "cruncher-calls", "cruncher-arrays", "cruncher-failures", "cruncher-devices")
+	if devtest.Long() {
+		runWeb(t, p, "cruncher-tasks", "cruncher-pipelines")
+		return
+	}
+	runTests(t, p, "cruncher-tasks", "run", "pool") // web/test/simd.test.mjs runs all of them
+	runTests(t, p, "cruncher-pipelines", "run", "several", "device")
 }
 
 // TestWebCruncherForgotten forgets to close arrays and crunchers. The garbage collector must find them, and not while a call

@@ -145,6 +145,12 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 	if len(names) == 0 {
 		t.Errorf("no tests in %s.mjs", module)
 	}
+	runTests(t, p, module, run, names...)
+}
+
+// runTests runs some of them.
+func runTests(t *testing.T, p *chrome.Page, module, run string, names ...string) {
+	t.Helper()
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			defer keeps(p)(t)
@@ -184,7 +190,16 @@ func TestWebObjects(t *testing.T) { runOnWebGPU(t, "objects") }
 func TestWebRecordings(t *testing.T) { runOnWebGPU(t, "recordings") }
 
 // TestWebGraphs runs those of task graphs, on WebGPU and on the CPU's program.
-func TestWebGraphs(t *testing.T) { runOnWebGPU(t, "graphs") }
+func TestWebGraphs(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "graphs")
+	if devtest.Long() {
+		runWeb(t, p, "graph-rules")
+		return
+	}
+	runTests(t, p, "graph-rules", "run", "signals", "gates", "writing") // web/test/simd.test.mjs runs all of them
+}
 
 // TestWebFiles runs those of files of NumPy, safetensors and the Matrix Market.
 func TestWebFiles(t *testing.T) { runOnWebGPU(t, "files") }

@@ -79,6 +79,19 @@ func (a *Array[T]) any() *Any {
 	return a.Any
 }
 
+// inGo returns an array with a copy of foreign memory.
+func (a *Any) inGo(op string) (*Any, error) {
+	from := a.host.Copier()
+	if from == nil {
+		return nil, fail(op, gpu.ErrUnsupported, a.name, " is in memory that only drivers know")
+	}
+	mem := make([]byte, a.host.Size)
+	if from.Load(a.host.Offset, mem) < len(mem) {
+		return nil, fail(op, gpu.ErrInvalid, a.name, " is in memory that has become shorter, or was detached")
+	}
+	return &Any{&body{name: a.name, t: a.t, n: a.n, host: gpu.HostBytes(mem)}}, nil
+}
+
 // NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
 func NewArray[T Elem](name string, n int) (*Array[T], error) {
 	t := typeOf[T]()

@@ -133,15 +133,22 @@ type DevicePool struct {
 	mu      sync.Mutex
 	change  *sync.Cond // of what follows
 	devices []*poolDevice
-	batches []*jobBatch // that are not complete, in their order
-	count   int         // of jobs so far
-	fence   int         // jobs from now on begin when all with smaller numbers are complete
-	turn    int         // of round robin
-	began   time.Time
-	ended   time.Time
+	batches []*jobBatch   // that are not complete, in their order
+	count   int           // of jobs so far
+	fence   int           // jobs from now on begin when all with smaller numbers are complete
+	turn    int           // of round robin
+	began   time.Duration // by clock, 0 for not yet
+	ended   time.Duration
 	err     error // the first one since Finish
 	errs    []error
 }
+
+// started is when the program started. A [time.Time] among a pool's fields would make programs for pages a hundredth larger: the linker
+// keeps its String with all that prints dates.
+var started = time.Now()
+
+// clock returns the time since then, which is not 0.
+func clock() time.Duration { return max(time.Since(started), 1) }
 
 // NewDevicePool makes a pool without devices for kernels of the source. The context is as for [New].
 func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string) (*DevicePool, error) {
@@ -202,8 +209,8 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	if len(b.jobs) == 0 {
 		return nil
 	}
-	if p.began.IsZero() {
-		p.began = time.Now()
+	if p.began == 0 {
+		p.began = clock()
 	}
 	for _, j := range b.jobs {
 		j.number = p.count
@@ -256,13 +263,13 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 		return 0, fail(op, gpu.ErrClosed, "the pool")
 	}
 	var took time.Duration
-	if !p.began.IsZero() {
-		took = p.ended.Sub(p.began)
+	if p.began != 0 {
+		took = p.ended - p.began
 	}
 	err := p.err
-	p.began, p.err = time.Time{}, nil
+	p.began, p.err = 0, nil
 	if len(p.batches) > 0 { // enqueued meanwhile
-		p.began = time.Now()
+		p.began = clock()
 	}
 	return took, err
 }

@@ -178,11 +178,13 @@ func pushed(given Param, own []param, written bool) (list []*Any, err error) {
 		if err := matches(op, own[i].array, a); err != nil {
 			return nil, err
 		}
-		if given != nil && a.host.Foreign != nil {
-			return nil, fail(op, gpu.ErrUnsupported, a.name, " is not Go memory")
-		}
 		if written && a.host.ReadOnly {
 			return nil, fail(op, gpu.ErrReadOnly, a.name)
+		}
+		if given != nil && !written && a.host.Foreign != nil {
+			if a, err = a.inGo(op); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, a)
 	}

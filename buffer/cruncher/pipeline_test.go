@@ -11,6 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -410,4 +411,41 @@ func TestPipelineClose(t *testing.T) {
 	<-started
 	check(t, ch.p.Close())
 	isError(t, "the push", <-ended, gpu.ErrClosed)
+}
+
+// strange is memory that only its own functions know.
+type strange []byte
+
+func (m strange) Load(at int, into []byte) int { return copy(into, m[at:]) }
+
+func (m strange) Store(at int, from []byte) int { return copy(m[at:], from) }
+
+// TestPipelineForeign pushes memory that is not Go's, such as that of a page, and memory that has become shorter than it was.
+func TestPipelineForeign(t *testing.T) {
+	c := newChain(t, 1, 1)
+	mem := make(strange, 4+4*stageItems)
+	for i := range stageItems {
+		mem[4+4*i] = byte(i)
+	}
+	push := func(mem strange, at int) (bool, error) {
+		a := must[*cruncher.Any](t)(cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Foreign: mem, Offset: at, Size: 4 * stageItems}, nil))
+		return c.p.Push(t.Context(), a, nil)
+	}
+	for n := range 2 {
+		came, err := push(mem, 4)
+		check(t, err)
+		if came != (n == 1) {
+			t.Errorf("push %d brings %t", n, came)
+		}
+	}
+	for i, v := range c.out.Data() {
+		if want := uint32(3*i + stageItems - 1 - i + 101); v != want {
+			t.Fatalf("element %d is %d, want %d", i, v, want)
+		}
+	}
+	_, err := push(mem[:8], 4)
+	refused(t, "memory that is shorter", err, gpu.ErrInvalid)
+	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Foreign: 5, Size: 4 * stageItems}, nil))
+	_, err = c.p.Push(t.Context(), a, nil)
+	refused(t, "memory that nobody knows", err, gpu.ErrUnsupported)
 }

@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"slices"
-	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -242,7 +241,7 @@ func (p *DevicePool) sweep(b *jobBatch) {
 		at := slices.Index(p.batches, b)
 		p.batches = slices.Delete(p.batches, at, at+1)
 	}
-	p.ended = time.Now()
+	p.ended = clock()
 	p.change.Broadcast()
 }
 

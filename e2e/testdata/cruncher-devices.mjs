@@ -33,6 +33,18 @@ export const tests = {
     await cr.compute(1, 'add3stream', {global: 1000, local: 10}, arr);
     check(arr.data.every((x) => x === 6) && cr.last.shares[0].count === 1000, 'with a device less');
     await fails('ErrDeviceLost', 'the lost one alone', async () => (await gpu.cruncher(ADD3, {devices: [mine]})).compute(1, 'add3stream', {global: 1000}, arr));
+    // So do those of a pool, and a device that is added.
+    const next = await (await navigator.gpu.requestAdapter()).requestDevice(), both = await gpu.cruncher(ADD3, {devices: [next, gpu.device]}), pool = await both.pool(), alone = await (await gpu.cruncher(ADD3, {devices: [next]})).pool();
+    const parts = both.array('arr', 1000, {dtype: 'uint32', partialRead: true}), tasks = Array.from({length: 10}, (_, k) => both.task(1, 'add3stream', {global: 100, offset: 100 * k}, parts));
+    pool.enqueue(...tasks);
+    next.destroy();
+    await pool.finish();
+    check(parts.data.every((x) => x === 3) && pool.remaining === 0, `a pool that loses a device: ${parts.data}`);
+    alone.enqueue(...tasks);
+    await fails('ErrDeviceLost', 'a pool of lost devices', () => alone.finish());
+    await alone.addDevice(gpu.device);
+    await alone.finish();
+    check(parts.data.every((x) => x === 6) && alone.completed.join() === '0,10', `a device that is added: ${alone.completed}`);
     const two = await gpu.cruncher(ADD3, {devices: TWO}), heavy = two.array('arr', 1 << 20, {dtype: 'uint32'});
     const call = two.compute(1, 'add3stream', {global: 1 << 20, blobs: 8}, heavy);
     gpu.device.destroy();

@@ -112,7 +112,8 @@ fn bad(i: u32) {
     const odd = [undefined, null, NaN, -1, 1e20, 0.5, 2, '', 'a', 'f', true, 1n, Symbol('s'), [], [1, 2], {}, {global: 4}, {global: 4, inner: [2]}, {devices: [trap]},
       {global: 4, inner: trap}, {global: 4, signal: trap}, () => {}, new Float32Array(2), new ArrayBuffer(8), trap, gpu, cr, fresh(), cr.scalar('a', 1), AbortSignal.abort()];
     const list = [];
-    for (const object of [cr, fresh()]) {
+    const stage = {steps: [{kernels: 'f', global: 64}], outputs: [fresh()]}, pool = await cr.pool(), task = cr.task(1, 'f', {global: 64}, fresh());
+    for (const object of [cr, fresh(), fresh().as('a'), task, pool, await cr.pipeline([stage]), await cr.devicePipeline([stage])]) {
       for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(object))) {
         const {value, set} = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(object), name);
         if (name === 'constructor' || name === 'close') continue;
@@ -131,6 +132,8 @@ fn bad(i: u32) {
         check(error instanceof SubletError && error.code !== 'ErrInternal' && error.code !== 'Error', `${name}: ${error?.stack ?? error}`);
       }
     }
+    pool.enqueue(task);
+    await pool.finish();
     const last = fresh();
     await cr.compute(1, 'f', {global: 64}, last);
     check(last.data[63] === 1, 'afterwards');

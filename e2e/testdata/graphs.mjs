@@ -147,7 +147,7 @@ export const tests = {
     const judge = (error) => { if (!(error instanceof SubletError) && !(error instanceof Mine)) throw error; };
     for (const sample of [await gpu.graph(), graph, x, y]) {
       for (const [key, {value}] of members(sample)) {
-        if (typeof value !== 'function' || ['close', 'stop', 'pull', Symbol.dispose].includes(key)) continue;
+        if (typeof value !== 'function' || ['close', 'stop', 'pull', 'take', Symbol.dispose].includes(key)) continue;
         for (const a of wrong) {
           for (const b of wrong) {
             try {
@@ -161,7 +161,7 @@ export const tests = {
       }
     }
     for (const a of wrong.slice(1, -1)) {
-      await fails('ErrInvalid', 'pull', () => y.pull({signal: a}));
+      for (const call of ['pull', 'take']) await fails('ErrInvalid', call, () => y[call]({signal: a}));
       await graph.stop(a).catch(judge);
       graph.run();
     }

@@ -97,7 +97,7 @@ const classes = Object.values(sublet).filter((c) => typeof c === 'function' && c
 function dispose(made, kept) {
   if (made === null || typeof made !== 'object' || kept.has(made)) return;
   if (made instanceof ReadableStream) made.cancel().catch(() => {});
-  else if (classes.some((c) => made instanceof c)) made.close?.();
+  else if (classes.some((c) => made instanceof c) || String(made[Symbol.toStringTag]).startsWith('Sublet')) made.close?.();
 }
 
 /** Operations of the table are alike: each gets a third of the values. */

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
@@ -19,10 +18,24 @@ import (
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// crunch is a cruncher with the devices that were opened for it.
+// crunch is a cruncher, and how it was made.
 type crunch struct {
 	*cruncher.Cruncher
-	opened []*gpu.Device
+	opened    *opened
+	devices   []*gpu.Device
+	wgsl      string
+	legacy    bool
+	coherence cruncher.Coherence
+	memory    uint64
+}
+
+// options are those of a cruncher like this one. A balancer belongs to one.
+func (c *crunch) options() []cruncher.Option {
+	balancer := balance.New()
+	if c.legacy {
+		balancer = balance.NewLegacy()
+	}
+	return []cruncher.Option{cruncher.WithBalancer(balancer), cruncher.WithCoherence(c.coherence), cruncher.WithMemory(c.memory)}
 }
 
 // Close waits for calls that are under way.
@@ -30,43 +43,55 @@ func (c *crunch) Close() error {
 	if c == nil {
 		return nil
 	}
-	errs := []error{c.Cruncher.Close()}
-	for _, d := range c.opened {
+	return errors.Join(c.Cruncher.Close(), c.opened.Close())
+}
+
+// opened is devices that were opened for a cruncher, which pools and pipelines made of that use, too. The last user closes them.
+type opened struct {
+	server *server
+	list   []*gpu.Device
+	users  int
+}
+
+// open notes a user.
+func (o *opened) open() *opened {
+	o.users++
+	o.server.opened[o] = true
+	return o
+}
+
+func (o *opened) Close() error {
+	if o.users--; o.users > 0 {
+		return nil
+	}
+	delete(o.server.opened, o)
+	var errs []error
+	for _, d := range o.list {
 		errs = append(errs, d.Close())
 	}
-	c.opened = nil
 	return errors.Join(errs...)
 }
 
 // open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence, a limit of memory and devices. It
 // reports the kernels and the devices.
 func (s *server) open(r *page.Reader) page.Work {
-	h, wgsl, balancer := r.Word(), r.Text(), balance.New()
-	if r.Bool() {
-		balancer = balance.NewLegacy()
-	}
-	coherence := cruncher.Coherence(r.Index(int(cruncher.Strict) + 1))
-	memory := uint64(r.Int())
+	h := r.Word()
+	c := &crunch{wgsl: r.Text(), legacy: r.Bool(), coherence: cruncher.Coherence(r.Index(int(cruncher.Strict) + 1)), memory: uint64(r.Int())}
 	var wanted []any
 	for r.Left() {
-		d := any(r.Word())
-		if d == uint32(adopted) {
-			d = r.Object()
-		}
-		wanted = append(wanted, d)
+		wanted = append(wanted, wantedDevice(r))
 	}
 	return func(ctx context.Context) (any, error) {
-		c := &crunch{}
+		c.opened = (&opened{server: s}).open()
 		var infos []any
 		err := page.Guard(func() {
-			var devices []*gpu.Device
 			for _, w := range wanted {
-				if d := s.device(ctx, c, w); d != nil {
-					devices = append(devices, d)
+				if d := s.device(ctx, c.opened, w); d != nil {
+					c.devices = append(c.devices, d)
 					infos = append(infos, page.Information(d.Info()))
 				}
 			}
-			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence), cruncher.WithMemory(memory)))
+			c.Cruncher = page.Must(cruncher.New(ctx, c.devices, c.wgsl, c.options()...))
 		})
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -74,6 +99,15 @@ func (s *server) open(r *page.Reader) page.Work {
 		s.crunchers[h] = c
 		return []any{page.List(c.Kernels()), infos}, nil
 	}
+}
+
+// wantedDevice reads what a device is to be.
+func wantedDevice(r *page.Reader) any {
+	d := r.Word()
+	if d == uint32(adopted) {
+		return r.Object()
+	}
+	return d
 }
 
 // What a cruncher's device may be: that of the Gpu, one of another adapter if there is one, a device of its own, or a GPUDevice,
@@ -87,7 +121,7 @@ const (
 )
 
 // device opens what is wanted, or returns nil. A GPUDevice is the same device for each mention.
-func (s *server) device(ctx context.Context, c *crunch, wanted any) (d *gpu.Device) {
+func (s *server) device(ctx context.Context, o *opened, wanted any) (d *gpu.Device) {
 	switch wanted {
 	case uint32(own):
 		return s.dev
@@ -100,14 +134,14 @@ func (s *server) device(ctx context.Context, c *crunch, wanted any) (d *gpu.Devi
 	case uint32(lowPower):
 		d = page.Must(gpu.Open(ctx, gpu.WithLowPower()))
 	default:
-		for _, d := range c.opened {
+		for _, d := range o.list {
 			if v, ok := d.Handle().(js.Value); ok && v.Equal(js.ValueOf(wanted)) {
 				return d
 			}
 		}
 		d = page.Must(gpu.Open(ctx, gpu.WithDevice(wanted)))
 	}
-	c.opened = append(c.opened, d)
+	o.list = append(o.list, d)
 	return d
 }
 
@@ -129,12 +163,20 @@ func (s *server) other(ctx context.Context) *gpu.Device {
 	return nil
 }
 
-// order reads what a call computes: an id, the kernels, the range in the order of its fields, and parameters, whose flags are those
-// of now.
-func (s *server) order(
-	r *page.Reader, compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error,
-) page.Work {
-	id, kernels := r.Int(), r.Text()
+// order is what a call computes. The flags of arrays are those of when it is read.
+type order struct {
+	id      int
+	kernels string
+	rng     cruncher.Range
+	params  cruncher.Param
+}
+
+func (s *server) orderOf(r *page.Reader) order {
+	return order{r.Int(), r.Text(), readRange(r), cruncher.Params(s.params(r, -1)...)}
+}
+
+// readRange reads a range, in the order of its fields but for the inner extents at its end.
+func readRange(r *page.Reader) cruncher.Range {
 	rng := cruncher.Range{
 		Global: r.Int(), Local: r.Int(), Offset: r.Int(), Strict: r.Bool(),
 		Blobs: r.Int(), Repeat: r.Int(), SyncKernel: r.Text(), TransferOnly: r.Bool(),
@@ -142,8 +184,15 @@ func (s *server) order(
 	for n := r.Word(); n > 0 && r.Left(); n-- {
 		rng.Inner = append(rng.Inner, r.Int())
 	}
-	params := cruncher.Params(s.params(r)...)
-	return func(ctx context.Context) (any, error) { return nil, compute(ctx, id, kernels, rng, params) }
+	return rng
+}
+
+// order reads what a call computes, and has it computed.
+func (s *server) order(
+	r *page.Reader, compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error,
+) page.Work {
+	o := s.orderOf(r)
+	return func(ctx context.Context) (any, error) { return nil, compute(ctx, o.id, o.kernels, o.rng, o.params) }
 }
 
 // move fetches or evicts the arrays that it reads.
@@ -243,9 +292,10 @@ func (s *server) array(r *page.Reader) any {
 
 func (s *server) arrayOf(r *page.Reader) *cruncher.Any { return page.Handle(r, "the array", s.arrays) }
 
-// get returns a flag of an array.
+// get returns a flag of an array, and whether it is stale in place of the property after the flags.
 func (s *server) get(r *page.Reader) any {
-	f := s.arrayOf(r).Flags()
+	x := s.arrayOf(r)
+	f := x.Flags()
 	switch p := property(&f, r).(type) {
 	case *bool:
 		return *p
@@ -256,26 +306,31 @@ func (s *server) get(r *page.Reader) any {
 	case *string:
 		return *p
 	}
-	return nil
+	return x.Stale()
 }
 
-// params reads parameters. A word says what each is: 0 an array, whose handle follows, or 1 + the element type of a scalar,
-// whose name and bits follow.
-func (s *server) params(r *page.Reader) (list []cruncher.Param) {
-	for r.Left() {
+// params reads so many parameters, or with -1 all that follow. A word says what each is: 0 an array, whose handle follows, 1 + the element type
+// of a scalar, whose name and bits follow, or aliased.
+func (s *server) params(r *page.Reader, n int) (list []cruncher.Param) {
+	for ; n != 0 && (n > 0 || r.Left()); n-- {
 		kind := r.Word()
 		if kind == 0 {
 			list = append(list, s.arrayOf(r))
 			continue
 		}
-		switch name, bits := r.Text(), r.Word(); kind {
+		switch name := r.Text(); kind {
 		case 1:
-			list = append(list, cruncher.NewScalar(name, math.Float32frombits(bits)))
+			list = append(list, cruncher.NewScalar(name, r.Float()))
 		case 2:
-			list = append(list, cruncher.NewScalar(name, int32(bits)))
+			list = append(list, cruncher.NewScalar(name, int32(r.Word())))
+		case aliased:
+			list = append(list, s.arrayOf(r).As(name))
 		default:
-			list = append(list, cruncher.NewScalar(name, bits))
+			list = append(list, cruncher.NewScalar(name, r.Word()))
 		}
 	}
 	return list
 }
+
+// aliased stands for an array by another name, which is followed by the array's handle.
+const aliased = 4

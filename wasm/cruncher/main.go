@@ -23,6 +23,11 @@ type server struct {
 	crunchers map[uint32]*crunch
 	arrays    map[uint32]*cruncher.Any
 	batches   map[uint32]*batch
+	tasks     map[uint32]*task
+	pools     map[uint32]*pool
+	pipelines map[uint32]*pipeline
+	opened    map[*opened]bool // all devices that were opened here
+	callbacks callbacks
 	over      *page.Call // ends with the session
 }
 
@@ -36,7 +41,8 @@ func exportCruncher() {} //nolint:unused // by Go
 func serve(dev *gpu.Device, p page.Page) *page.Session {
 	s := &server{
 		dev: dev, crunchers: map[uint32]*crunch{}, arrays: map[uint32]*cruncher.Any{}, batches: map[uint32]*batch{},
-		over: page.NewCall(),
+		tasks: map[uint32]*task{}, pools: map[uint32]*pool{}, pipelines: map[uint32]*pipeline{}, opened: map[*opened]bool{},
+		over: page.NewCall(), callbacks: callbacks{waiting: map[uint32]chan string{}},
 	}
 	s.Session = page.New(p, s, commands)
 	return s.Session
@@ -70,6 +76,25 @@ var commands = []page.Spec[*server]{
 	page.CmdBatchEnd:     {Later: func(s *server, r *page.Reader) page.Work { return drop(s.batches, r) }},
 	page.CmdReached:      {Now: func(s *server, r *page.Reader) any { return s.batchOf(r).Reached() }},
 	page.CmdRemaining:    {Now: func(s *server, r *page.Reader) any { return s.batchOf(r).Remaining() }},
+
+	page.CmdTask:        {Now: (*server).task},
+	page.CmdCloseTask:   {Later: func(s *server, r *page.Reader) page.Work { return drop(s.tasks, r) }},
+	page.CmdTaskCompute: {Later: (*server).taskCompute},
+	page.CmdCalled:      {Run: (*server).called, Words: 2},
+	page.CmdPool:        {Later: (*server).pool},
+	page.CmdClosePool:   {Later: func(s *server, r *page.Reader) page.Work { return drop(s.pools, r) }},
+	page.CmdAddDevice:   {Later: (*server).addDevice},
+	page.CmdEnqueue:     {Now: (*server).enqueue},
+	page.CmdFinish:      {Later: (*server).finish},
+	page.CmdPoolStats:   {Now: (*server).poolStats},
+
+	page.CmdPipeline:         {Later: (*server).pipeline},
+	page.CmdPush:             {Later: (*server).push},
+	page.CmdDevicePipeline:   {Later: (*server).devicePipeline},
+	page.CmdFeed:             {Later: (*server).feed},
+	page.CmdMode:             {Later: (*server).mode},
+	page.CmdStopTransmission: {Later: (*server).stopTransmission},
+	page.CmdClosePipeline:    {Later: func(s *server, r *page.Reader) page.Work { return drop(s.pipelines, r) }},
 }
 
 // drop takes what has a handle out of a table and closes it.
@@ -84,8 +109,8 @@ func drop[T interface{ Close() error }](table map[uint32]T, r *page.Reader) page
 func (s *server) end([]uint32) {
 	s.End()
 	s.over.Cancel()
-	for _, c := range s.crunchers {
-		for _, d := range c.opened {
+	for o := range s.opened {
+		for _, d := range o.list {
 			_ = d.Close()
 		}
 	}

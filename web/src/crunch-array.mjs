@@ -120,6 +120,10 @@ export class CruncherArray {
   get length() { return this.#length; }
   get tracked() { return this.#tracked; }
   get closed() { return this.#handle.closed; }
+  /** @returns {boolean} */ get stale() { return this.#get('tracked'); } // of what it is made with, Go has nothing to tell
+
+  /** @param {unknown} name */
+  as(name) { return new CruncherAlias(this, name); }
 
   /** @param {string} name */
   #get(name) {
@@ -172,6 +176,29 @@ export class CruncherArray {
   }
 
   get [Symbol.toStringTag]() { return 'SubletCruncherArray'; }
+}
+
+/** The array and the name behind an alias; undefined for anything else. @type {(x: unknown) => readonly [array: CruncherArray, name: string] | undefined} */
+export let aliasOf;
+
+/** An array by another name. */
+export class CruncherAlias {
+  #of;
+
+  static {
+    aliasOf = (x) => typeof x === 'object' && x !== null && #of in x ? x.#of : undefined;
+  }
+
+  /** @param {CruncherArray} array @param {unknown} name */
+  constructor(array, name) {
+    if (typeof name !== 'string' || name === '') throw failure('ErrName', 'as', show(name));
+    this.#of = Object.freeze(/** @type {const} */ ([array, name]));
+  }
+
+  get name() { return this.#of[1]; }
+  get array() { return this.#of[0]; }
+
+  get [Symbol.toStringTag]() { return 'SubletCruncherAlias'; }
 }
 
 /** What is behind a scalar; undefined for anything else. @type {(x: unknown) => readonly [name: string, dtype: string, bits: number] | undefined} */

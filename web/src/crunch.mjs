@@ -72,6 +72,12 @@ export class Crunch extends Connection {
     }
   }
 
+  /** Sends a command that is not answered. @param {number} command @param {readonly number[]} words */
+  tell(command, words) {
+    this.message.command(command, words);
+    this.post();
+  }
+
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
   release(held) {
     this.unwatch(held);

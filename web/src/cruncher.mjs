@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crunch-array.mjs';
+import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
+import {CruncherTask, RANGE, arraysOf, integer, optionsOf, orderWords} from './crunch-task.mjs';
+import {part} from './download.mjs';
 import {failure, guard, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {instead} from './nearest.mjs';
 import {Command} from './protocol.mjs';
-import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
+import {abortable, checkSignal, read, signalOf} from './source.mjs';
 
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
 // In the order of wasm/cruncher/calls.go.
 const BALANCERS = Object.freeze(['default', 'legacy']);
 const COHERENCES = Object.freeze(['migrate', 'pin', 'strict']);
+const POOL_MODES = Object.freeze(['greedy', 'round-robin']);
 const DEVICES = Object.freeze(['own', 'other', 'high-performance', 'low-power']);
-const RANGE = Object.freeze(['global', 'local', 'offset', 'inner', 'strict', 'blobs', 'repeat', 'syncKernel', 'transferOnly', 'signal']);
-
 /** The place of a word in a list. @param {string} where @param {string} name @param {readonly string[]} words @param {any} value the first word by default */
 function word(where, name, words, value = words[0]) {
   if (!words.includes(value)) throw failure('ErrInvalid', where, `${name} ${show(value)}; ${instead(value, words)}`);
@@ -40,45 +41,19 @@ function devicesOf(where, devices, own) {
   });
 }
 
-/** @param {string} where @param {any} value @param {string} what */
-function integer(where, value, what) {
-  if (!Number.isSafeInteger(value)) throw failure('ErrInvalid', where, `${what} ${show(value)}`);
-  return value;
-}
-
 /**
  * What a call computes, in words, and the signal that gives it up.
  * @param {string} where @param {Crunch} crunch @param {any} id @param {any} kernels @param {any} range @param {unknown[]} params
  */
 function orderOf(where, crunch, id, kernels, range, params) {
-  integer(where, id, 'id');
-  if (typeof kernels !== 'string') throw failure('ErrInvalid', where, `kernels ${show(kernels)}; it is a text of names`);
-  if (typeof range !== 'object' || range === null) throw failure('ErrInvalid', where, `range ${show(range)}`);
-  const o = read(where, range, RANGE), {syncKernel = ''} = o;
-  if (o.global === undefined) throw failure('ErrInvalid', where, 'a range without global');
-  if (typeof syncKernel !== 'string') throw failure('ErrInvalid', where, `syncKernel ${show(syncKernel)}`);
-  const extents = listed(where, o.inner ?? []);
-  if (!extents || extents.length > 2) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
-  const inner = extents.map((n) => integer(where, n, 'inner'));
-  const numbers = ['global', 'local', 'offset', 'blobs', 'repeat'].map((name) => integer(where, o[name] ?? 0, name));
-  const [global, local, offset, blobs, repeat] = numbers.map(long), strict = flag(where, o, 'strict'), transferOnly = flag(where, o, 'transferOnly');
-  const signal = checkSignal(where, o.signal), parts = params.map((x) => scalarOf(x) ?? arraysOf(where, crunch, [x])[0]);
+  const {signal, ...o} = optionsOf(where, range, [...RANGE, 'signal']);
+  const words = orderWords(where, crunch, id, kernels, o, params), watched = checkSignal(where, signal);
   crunch.check(); // before anything is kept for Go
-  const words = [
-    ...long(id), crunch.put(kernels), ...global, ...local, ...offset, Number(strict), ...blobs, ...repeat,
-    crunch.put(syncKernel), Number(transferOnly), inner.length, ...inner.flatMap(long),
-    ...parts.flatMap((x) => typeof x === 'number' ? [0, x] : [1 + SCALARS.indexOf(x[1]), crunch.put(x[0]), x[2]]),
-  ];
-  return {words, signal};
+  return {words: words(), signal: watched};
 }
 
-/** Arrays as Go takes them. @param {string} where @param {Crunch} crunch @param {unknown[]} arrays */
-const arraysOf = (where, crunch, arrays) => arrays.map((array) => {
-  const handle = handleOf(array);
-  if (!handle) throw failure('ErrInvalid', where, `${show(array)} is no array of a cruncher`);
-  if (handle.session !== crunch) throw failure('ErrForeign', where, 'an array of another Gpu');
-  return handle.use(where);
-});
+/** Devices as Go takes them. @param {Crunch} crunch @param {(string | GPUDevice)[]} devices */
+const deviceWords = (crunch, devices) => devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
 
 /** Calls that are queued; see Cruncher.batch. */
 export class CruncherBatch {
@@ -143,16 +118,25 @@ export class CruncherBatch {
   get [Symbol.toStringTag]() { return 'SubletCruncherBatch'; }
 }
 
+/** What is behind a cruncher; undefined for anything else. @type {(x: unknown) => Held | undefined} */
+export let cruncherOf;
+
 /** Computes kernels of the user's on several devices at once. */
 export class Cruncher {
   #crunch;
   #handle;
   #kernels;
   #devices;
+  #own;
 
-  /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices */
-  constructor(crunch, number, kernels, devices) {
+  static {
+    cruncherOf = (x) => typeof x === 'object' && x !== null && #handle in x ? x.#handle : undefined;
+  }
+
+  /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices @param {GPUDevice | null} own the Gpu's */
+  constructor(crunch, number, kernels, devices, own = null) {
     this.#crunch = crunch;
+    this.#own = own;
     this.#handle = new Held(crunch, new Store(), 'the cruncher', Command.CloseOpened);
     this.#handle.open(number);
     this.#kernels = Object.freeze(kernels);
@@ -170,9 +154,8 @@ export class Cruncher {
     const signal = checkSignal(where, o.signal), crunch = await abortable(where, signal, program(), (late) => late.drop());
     try {
       checkSignal(where, signal);
-      const list = devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
-      const {handle, value: [kernels, infos]} = await crunch.make(Command.Open, [crunch.put(wgsl), ...words, ...long(memory), ...list], {where, signal});
-      return new Cruncher(crunch, handle, kernels, infos);
+      const given = [crunch.put(wgsl), ...words, ...long(memory), ...deviceWords(crunch, devices)], {handle, value: [kernels, infos]} = await crunch.make(Command.Open, given, {where, signal});
+      return new Cruncher(crunch, handle, kernels, infos, own);
     } finally {
       crunch.drop();
     }
@@ -205,6 +188,39 @@ export class Cruncher {
     if (typeof batch !== 'function') throw failure('ErrInvalid', where, `${show(batch)} is no function`);
     const {handle} = await this.#crunch.make(Command.Batch, [number], {where, keep: this});
     await new CruncherBatch(this, this.#crunch, handle, signal).run(batch);
+  }
+
+  /** @param {number} id @param {string} kernels @param {unknown} range @param {...unknown} params */
+  task(id, kernels, range, ...params) {
+    this.#handle.use('task');
+    return new CruncherTask(this.#crunch, id, kernels, range, params);
+  }
+
+  /** @param {unknown} [options] */
+  async pool(options) {
+    const where = 'pool', {mode, signal} = read(where, options, ['mode', 'signal']), way = word(where, 'mode', POOL_MODES, mode), watched = checkSignal(where, signal);
+    this.#handle.use(where);
+    const {DevicePool} = await part(() => import('./crunch-pool.mjs')), own = this.#own, crunch = this.#crunch;
+    checkSignal(where, watched);
+    const {handle} = await crunch.make(Command.Pool, [this.#handle.use(where), way], {where, signal: watched, keep: this});
+    return new DevicePool(crunch, handle, this.#devices, (device) => deviceWords(crunch, devicesOf('addDevice', [device], own)));
+  }
+
+  /** @param {unknown} stages @param {unknown} [options] */
+  async pipeline(stages, options) {
+    const signal = signalOf('pipeline', options);
+    this.#handle.use('pipeline');
+    const {openPipeline} = await part(() => import('./crunch-pipeline.mjs'));
+    return openPipeline(this.#crunch, this, stages, checkSignal('pipeline', signal));
+  }
+
+  /** @param {unknown} stages @param {unknown} [options] */
+  async devicePipeline(stages, options) {
+    const where = 'devicePipeline', {device = 0, signal} = read(where, options, ['device', 'signal']), watched = checkSignal(where, signal);
+    this.#handle.use(where);
+    if (!Number.isInteger(device) || device < 0 || device >= this.#devices.length) throw failure('ErrDevices', where, `device ${show(device)}; the cruncher's are 0 to ${this.#devices.length - 1}`);
+    const {openDevicePipeline} = await part(() => import('./crunch-pipeline.mjs'));
+    return openDevicePipeline(this.#crunch, this, device, stages, checkSignal(where, watched));
   }
 
   /** @param {...unknown} arrays and the options @returns {Promise<void>} */
@@ -248,7 +264,7 @@ export class Cruncher {
 }
 
 /** @param {any} value what Go has made @returns {any} */
-function frozen(value) {
+export function frozen(value) {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen);
   return Object.freeze(value);
 }

@@ -356,10 +356,11 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
     return new Fn(this.#session, wgsl);
   }
 
-  async graph() {
+  /** @param {unknown} [options] */
+  async graph(options) {
     this.#session.check();
     const {Graph} = await part(() => import('./graph.mjs'));
-    return new Graph(this);
+    return new Graph(this, options);
   }
 
   // Kernels of the user's on several devices.

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {failure, guard, listed, show} from './errors.mjs';
-import {inside, isMatrix} from './expr.mjs';
-import {sessionOf} from './gpu.mjs';
+import {failure, guard, listed, reasonOf, show} from './errors.mjs';
+import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
+import {MODES, Schedule} from './graph-schedule.mjs';
+import {full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
-import {checkSignal, onAbort, read, signalOf} from './source.mjs';
-import {insideTensor} from './tensor-expr.mjs';
+import {instead} from './nearest.mjs';
+import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
 
 // Task graphs: the rules are those of package matrix/graph, as far as a page has a use for them; see Graph in the declarations.
 
 /** @typedef {import('./gpu.mjs').Gpu} Gpu */
-/** What flows: a value, or the error that stands for it. mine: the graph closes it. @typedef {{value: any, error?: unknown, failed: boolean, mine: boolean, refs: number}} Block */
-/** @typedef {{done: (value: any) => void, refuse: (error: unknown) => void, block: Block | null}} Waiter */
-/**
- * A queue of bounded length. Those who wait at its ends come one after the other.
- * @typedef {{from: string, to: string, capacity: number, queue: Block[], peak: number, pushers: Waiter[], pullers: Waiter[]}} Channel
- */
-/**
- * @typedef {{name: string, body: Function, gpu: Gpu, inputs: string[], sticky: string[], outputs: string[], into: Map<string, Channel>, outOf: Map<string, Channel[]>,
- *   kept: Map<string, Block>, busy: boolean, runs: number, failures: number}} Task
- */
+/** @typedef {import('./graph-block.mjs').Block} Block */
+/** @typedef {import('./graph-task.mjs').Channel} Channel */
+/** @typedef {import('./graph-task.mjs').Task} Task */
+/** @typedef {import('./graph-task.mjs').Waiter} Waiter */
 
 /** How long tasks may run one after the other before the page has its turn, in milliseconds. */
 const TURN = 8;
@@ -27,34 +22,8 @@ const TURN = 8;
 const CAPACITY = 4;
 const EMPTY = 'the graph was stopped, and the output is empty';
 
-/** @param {any} value @returns {Block} */
-function blockOf(value) {
-  let mine = false;
-  try {
-    mine = isMatrix(value) || insideTensor(value, 'graph') !== undefined;
-  } catch { // it is closed, or nothing of ours
-  }
-  return {value, failed: false, mine, refs: 0};
-}
-
-/** Drops a reference. The last one closes what can be closed. @param {Block} block */
-function release(block) {
-  if (--block.refs <= 0 && block.mine) block.value.close();
-}
-
-/** A value that is in memory: an expression is computed. @param {any} value */
-function evaluated(value) {
-  const matrix = inside(value, 'graph'), tensor = insideTensor(value, 'graph'); // which refuse what is closed
-  return (matrix && !isMatrix(value)) || (tensor && !tensor.node.memory) ? value.eval() : value;
-}
-
-/** A matrix or a tensor on a device; what lies on another one goes by way of the host. @param {Gpu} gpu @param {any} value @returns {any} the value itself, or a promise of a copy */
-function moved(gpu, value) {
-  const part = isMatrix(value) ? inside(value, 'graph') : insideTensor(value, 'graph');
-  if (!part || part.session === sessionOf(gpu)) return value;
-  const {shape, dtype} = value, options = {dtype};
-  return value.read().then((/** @type {any} */ elements) => isMatrix(value) ? gpu.matrix(shape[0], shape[1], elements, options) : gpu.tensor(elements, shape, options));
-}
+/** The options of channels. */
+const CHANNEL = Object.freeze(['capacity', 'push', 'pull', 'hold', 'control']);
 
 /** Where blocks enter a graph. */
 class GraphInput {
@@ -75,12 +44,22 @@ class GraphOutput {
   constructor(pull) { this.#pull = pull; }
 
   /** @param {unknown} [options] @returns {Promise<any>} */
-  async pull(options) { return this.#pull(options); }
+  async pull(options) { return (await this.#pull(options)).value; }
+
+  /** @param {unknown} [options] @returns {Promise<{value: any, signals: readonly string[]}>} */
+  async take(options) { return this.#pull(options); }
 }
 
 /** Tasks that run when their inputs are there. */
 export class Graph {
-  #gpu;
+  #gpus;
+  #sync;
+  /** How many runs are kept for trace(), and these. */
+  #traced;
+  /** @type {{name: string, tid: number, ts: number, dur: number, args: {waited: number, error?: string}}[]} */
+  #events = [];
+  #schedule;
+  #clones = 0;
   /** @type {Map<string, Task>} */
   #tasks = new Map();
   /** @type {Channel[]} */
@@ -89,6 +68,7 @@ export class Graph {
   #state = 'new';
   #controller = new AbortController();
   #scheduled = false;
+  #reminded = false;
   /** Those who wait for the graph to stop. @type {Set<() => void>} */
   #stops = new Set();
 
@@ -98,52 +78,57 @@ export class Graph {
     tag(GraphOutput, 'GraphOutput');
   }
 
-  /** @param {Gpu} gpu */
-  constructor(gpu) { this.#gpu = gpu; }
+  /** @param {Gpu} gpu @param {unknown} [options] */
+  constructor(gpu, options) {
+    const where = 'graph', o = read(where, options, ['gpus', 'mode', 'threshold', 'concurrency', 'sync', 'trace']), more = listed(where, o.gpus ?? []);
+    const number = (/** @type {string} */ name, /** @type {number} */ least, /** @type {number} */ usual) => {
+      const n = o[name] ?? usual;
+      if (n !== usual && !(Number.isSafeInteger(n) && n >= least)) throw failure('ErrInvalid', where, `${name} ${show(n)}; it is a number from ${least} on`);
+      return n;
+    };
+    if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array`);
+    const {mode = MODES[0]} = o;
+    if (!MODES.includes(mode)) throw failure('ErrInvalid', where, `mode ${show(mode)}; ${instead(mode, MODES)}`);
+    this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, other))])];
+    this.#sync = flag(where, o, 'sync');
+    this.#traced = number('trace', 0, 0);
+    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)});
+  }
 
   // Building.
 
   /** @param {unknown} name @param {unknown} body @param {unknown} [options] */
   task(name, body, options) {
-    const where = 'task', o = read(where, options, ['inputs', 'sticky', 'outputs', 'gpu']);
+    const where = 'task', o = read(where, options, ['inputs', 'sticky', 'outputs', 'gpu', 'prefer', 'waitFor', 'priority']);
     this.#building(where);
     if (typeof name !== 'string' || !/^[^.]+$/.test(name)) throw failure('ErrName', where, `${show(name)}; a name is a text without a point`);
     if (this.#tasks.has(name)) throw failure('ErrName', where, `there is a task ${show(name)}`);
     if (typeof body !== 'function') throw failure('ErrInvalid', where, `${show(body)} is no function`);
-    const [inputs, sticky, outputs] = ['inputs', 'sticky', 'outputs'].map((list) => {
-      const names = listed(where, o[list] ?? []);
-      if (!names?.every((port) => typeof port === 'string' && port !== '')) throw failure('ErrInvalid', where, `${list} ${show(o[list])}; an array of names`);
-      return names;
-    });
-    if (new Set([...inputs, ...sticky]).size < inputs.length + sticky.length || new Set(outputs).size < outputs.length) throw failure('ErrName', where, 'two ports of a name');
-    const gpu = o.gpu ?? this.#gpu;
-    guard(where, () => sessionOf(gpu).check());
-    this.#tasks.set(name, {name, body: /** @type {Function} */ (body), gpu, inputs, sticky, outputs, into: new Map(), outOf: new Map(), kept: new Map(), busy: false, runs: 0, failures: 0});
+    const task = newTask(where, name, body, o, this.#gpus);
+    if (task.gpu) this.#schedule.add(task.gpu);
+    this.#tasks.set(name, task);
     return this;
   }
 
   /** @param {unknown} from @param {unknown} to @param {unknown} [options] */
   connect(from, to, options) {
-    const where = 'connect', o = read(where, options, ['capacity', 'initial']);
+    const where = 'connect', o = read(where, options, [...CHANNEL, 'initial']);
     const source = this.#port(where, from, 'outputs'), target = this.#port(where, to, 'inputs');
-    const channel = this.#channel(where, String(from), String(to), o.capacity, source, target);
-    if (o.initial === undefined) return this;
-    const block = blockOf(guard(where, () => evaluated(o.initial)));
-    block.refs++;
-    channel.queue.push(block);
+    const initial = o.initial === undefined ? null : blockOf(o.initial), channel = this.#channel(where, String(from), String(to), o, source, target);
+    if (initial) this.#send([channel], initial);
     return this;
   }
 
   /** @param {unknown} to @param {unknown} [options] */
   input(to, options) {
-    const where = 'input', {capacity} = read(where, options, ['capacity']), target = this.#port(where, to, 'inputs');
-    const channel = this.#channel(where, '', String(to), capacity, null, target);
+    const where = 'input', o = read(where, options, CHANNEL), target = this.#port(where, to, 'inputs');
+    const channel = this.#channel(where, '', String(to), o, null, target);
     return new GraphInput(async (value, options) => {
-      const where = 'push', signal = signalOf(where, options);
+      const where = 'push', {signal, signals} = read(where, options, ['signal', 'signals']), watched = checkSignal(where, signal), bits = signalBits(where, signals);
       if (['stopping', 'stopped'].includes(this.#state)) throw failure('ErrClosed', where, 'the graph was stopped');
-      const block = blockOf(guard(where, () => evaluated(value)));
-      await this.#wait(where, signal, channel.pushers, block).catch((error) => {
-        if (block.value !== value) release(block); // which was made of it here
+      const block = blockOf(value, bits);
+      await this.#wait(where, watched, channel.pushers, block).catch((error) => {
+        if (block.cell.value !== value) release(block); // which was made of it here
         throw error;
       });
     });
@@ -151,23 +136,23 @@ export class Graph {
 
   /** @param {unknown} from @param {unknown} [options] */
   output(from, options) {
-    const where = 'output', {capacity} = read(where, options, ['capacity']), source = this.#port(where, from, 'outputs');
-    const channel = this.#channel(where, String(from), '', capacity, source, null);
+    const where = 'output', o = read(where, options, CHANNEL), source = this.#port(where, from, 'outputs');
+    const channel = this.#channel(where, String(from), '', o, source, null);
     return new GraphOutput(async (options) => {
       const where = 'pull', signal = signalOf(where, options);
-      if (this.#state === 'stopped' && channel.queue.length === 0) throw failure('ErrClosed', where, EMPTY);
-      const block = await this.#wait(where, signal, channel.pullers, null), {value} = block;
+      if (this.#state === 'stopped' && !full(channel)) throw failure('ErrClosed', where, EMPTY);
+      const block = await this.#wait(where, signal, channel.pullers, null), {cell: {value, refs, mine}} = block, signals = signalNames(block.signals);
       if (block.failed) throw block.error;
-      if (block.refs === 1 || !block.mine) return value;
+      if (refs === 1 || !mine) return {value, signals};
       release(block); // others have it yet
-      return isMatrix(value) ? value.clone() : value.eval();
+      return {value: copyOf(value), signals};
     });
   }
 
   /** @param {unknown} port @param {unknown} value */
   set(port, value) {
-    const where = 'set', {task, name} = this.#port(where, port, 'sticky'), block = blockOf(guard(where, () => evaluated(value))), before = task.kept.get(name);
-    block.refs++;
+    const where = 'set', {task, name} = this.#port(where, port, 'sticky'), block = blockOf(value), before = task.kept.get(name);
+    block.cell.refs++;
     task.kept.set(name, block);
     if (before) release(before);
     this.#wake();
@@ -190,18 +175,20 @@ export class Graph {
     this.#open(where);
     const at = typeof text === 'string' ? text.indexOf('.') : -1, whole = String(at < 0 ? '' : text);
     const task = this.#tasks.get(whole.slice(0, at)), name = whole.slice(at + 1);
-    if (task?.[kind].includes(name) || (kind === 'inputs' && task?.sticky.includes(name))) return {task: /** @type {Task} */ (task), name};
+    if ((kind === 'outputs' ? task?.outputs.some((port) => port.name === name) : task?.[kind].includes(name)) || (kind === 'inputs' && task?.sticky.includes(name))) return {task: /** @type {Task} */ (task), name};
     throw failure('ErrName', where, `${show(text)} is none of the ${kind}, which are "task.port"`);
   }
 
   /** @typedef {{task: Task, name: string} | null} End */
-  /** @param {string} where @param {string} from @param {string} to @param {unknown} capacity @param {End} source @param {End} target @returns {Channel} */
-  #channel(where, from, to, capacity = CAPACITY, source, target) {
+  /** @param {string} where @param {string} from @param {string} to @param {Record<string, any>} o @param {End} source @param {End} target @returns {Channel} */
+  #channel(where, from, to, o, source, target) {
     this.#building(where);
-    if (!Number.isInteger(capacity) || /** @type {number} */ (capacity) < 1) throw failure('ErrInvalid', where, `capacity ${show(capacity)}; it is at least 1`);
-    if (target?.task.into.has(target.name)) throw failure('ErrName', where, `${to} has a channel`);
-    const channel = {from, to, capacity: /** @type {number} */ (capacity), queue: [], peak: 0, pushers: [], pullers: []};
-    target?.task.into.set(target.name, channel);
+    const {capacity = CAPACITY} = o, control = flag(where, o, 'control'), before = target?.task.into.get(target.name) ?? [];
+    if (!Number.isInteger(capacity) || capacity < 1) throw failure('ErrInvalid', where, `capacity ${show(capacity)}; it is at least 1`);
+    if (before.some((channel) => channel.control === control)) throw failure('ErrName', where, `${to} has ${control ? 'a control channel' : 'a channel'}`);
+    const [push, pull] = [o.push, o.pull].map((predicate) => predicateOf(where, predicate)), hold = flag(where, o, 'hold');
+    const channel = {from, to, capacity, queue: [], peak: 0, pushed: 0, dropped: 0, push, pull, hold, control, pushers: [], pullers: []};
+    target?.task.into.set(target.name, control ? [channel, ...before] : [...before, channel]);
     source?.task.outOf.set(source.name, [...source.task.outOf.get(source.name) ?? [], channel]);
     this.#channels.push(channel);
     return channel;
@@ -221,15 +208,13 @@ export class Graph {
   #validate() {
     const where = 'run', tasks = [...this.#tasks.values()];
     for (const task of tasks) {
-      const input = task.inputs.find((port) => !task.into.has(port)), output = task.outputs.find((port) => !task.outOf.has(port));
+      const input = task.inputs.find((port) => !task.into.has(port)), output = task.outputs.find(({name, optional}) => !optional && !task.outOf.has(name));
       if (input !== undefined) throw failure('ErrInvalid', where, `nothing comes to ${task.name}.${input}; see connect() and input()`);
-      if (output !== undefined) throw failure('ErrInvalid', where, `nothing takes ${task.name}.${output}; see connect() and output()`);
+      if (output !== undefined) throw failure('ErrInvalid', where, `nothing takes ${task.name}.${output.name}; see connect() and output(), and the port's option optional`);
       if (task.inputs.length === 0) throw failure('ErrInvalid', where, `${task.name} has no input that says when it runs`);
     }
-    const started = new Set(), waits = (/** @type {Task} */ {inputs, into}) => inputs.some((port) => {
-      const {from, queue} = /** @type {Channel} */ (into.get(port));
-      return from !== '' && queue.length === 0 && !started.has(from.slice(0, from.indexOf('.')));
-    });
+    const started = new Set(), waits = (/** @type {Task} */ {inputs, into}) => inputs.some((port) => into.get(port)?.every(({from, queue}) =>
+      from !== '' && queue.length === 0 && !started.has(from.slice(0, from.indexOf('.')))));
     for (let before = -1; before < started.size;) {
       before = started.size;
       for (const task of tasks) if (!waits(task)) started.add(task.name);
@@ -267,18 +252,29 @@ export class Graph {
       more = false;
       for (const channel of this.#channels) more = this.#serve(channel) || more;
       if (this.#state !== 'running' && this.#state !== 'stopping') break;
-      for (const task of this.#tasks.values()) {
-        if (!this.#ready(task)) continue;
-        if (performance.now() > end) return void setTimeout(() => this.#pump());
-        this.#dispatch(task);
-        more = true;
-      }
+      for (const task of this.#tasks.values()) this.#schedule.note(task, isReady(task));
+      const {task, gpu, again} = this.#schedule.pick(this.#tasks.values());
+      if (again > 0) this.#remind(again);
+      if (!task) continue;
+      if (performance.now() > end) return void setTimeout(() => this.#pump());
+      this.#dispatch(task, /** @type {Gpu} */ (gpu));
+      more = true;
     }
     this.#scheduled = false;
     if (this.#state === 'stopping' && ![...this.#tasks.values()].some(({busy}) => busy)) this.#state = 'stopped';
     if (this.#state !== 'stopped') return;
     for (const {pullers} of this.#channels) for (const {refuse} of pullers.splice(0)) refuse(failure('ErrClosed', 'pull', EMPTY));
     for (const done of this.#stops) done();
+  }
+
+  /** Looks again when tasks that wait for a busy device have waited longer. @param {number} after milliseconds */
+  #remind(after) {
+    if (this.#reminded) return;
+    this.#reminded = true;
+    setTimeout(() => {
+      this.#reminded = false;
+      this.#wake();
+    }, after);
   }
 
   /** Lets those in who wait at a channel. @param {Channel} channel */
@@ -289,86 +285,136 @@ export class Graph {
       this.#send([channel], /** @type {Block} */ (waiter.block));
       waiter.done(undefined);
     }
-    for (let waiter; queue.length > 0 && (waiter = pullers.shift()); moved = true) waiter.done(queue.shift());
+    for (let waiter; full(channel) && (waiter = pullers.shift()); moved = true) waiter.done(queue.shift()?.block);
     return moved;
   }
 
-  /** @param {readonly Channel[]} channels @param {Block} block */
+  /** Sends a block into those of some channels that take it. @param {readonly Channel[]} channels @param {Block} block */
   #send(channels, block) {
-    for (const channel of channels) {
-      block.refs++;
-      channel.queue.push(block);
+    block.cell.refs++;
+    for (const channel of block.signals & DEV_NULL ? [] : channels) {
+      const out = block.failed && channel.to === '', held = !out && !passes(channel.pull, block);
+      channel.pushed++;
+      if ((!out && !passes(channel.push, block)) || (held && !channel.hold)) {
+        channel.dropped++;
+        continue;
+      }
+      block.cell.refs++;
+      channel.queue.push({block, held});
       channel.peak = Math.max(channel.peak, channel.queue.length);
     }
+    release(block);
   }
 
-  /** A task is ready when all of its inputs have a block and all of its outputs capacity. @param {Task} task */
-  #ready({busy, inputs, sticky, into, outOf, kept}) {
-    return !busy && inputs.every((port) => /** @type {Channel} */ (into.get(port)).queue.length > 0) &&
-      sticky.every((port) => kept.has(port) || (into.get(port)?.queue.length ?? 0) > 0) &&
-      [...outOf.values()].every((list) => list.every(({queue, capacity}) => queue.length < capacity));
+  reconsider() {
+    this.#open('reconsider');
+    for (const {queue, pull} of this.#channels) for (const entry of queue) entry.held &&= !passes(pull, entry.block);
+    this.#wake();
+    return this;
   }
 
-  /** Runs a task once. @param {Task} task */
-  async #dispatch(task) {
-    task.busy = true;
-    task.runs++;
-    const taken = new Map(task.inputs.map((port) => [port, /** @type {Block} */ (task.into.get(port)?.queue.shift())]));
-    for (const port of task.sticky) {
-      const next = task.into.get(port)?.queue.shift(), before = task.kept.get(port);
-      if (next) {
-        task.kept.set(port, next);
-        if (before) release(before);
-      }
-      const block = /** @type {Block} */ (next ?? before);
-      block.refs++;
-      taken.set(port, block);
+  /** Takes the next block of each port. @param {Task} task @returns {Map<string, Block>} */
+  #take(task) {
+    const taken = new Map();
+    for (const port of [...task.inputs, ...task.sticky]) {
+      const next = task.into.get(port)?.find(full)?.queue.shift()?.block;
+      if (task.sticky.includes(port)) {
+        const before = task.kept.get(port), block = /** @type {Block} */ (next ?? before);
+        if (next && before) release(before);
+        task.kept.set(port, block);
+        block.cell.refs++;
+        taken.set(port, block);
+      } else taken.set(port, next);
     }
-    const failed = [...taken.values()].find((block) => block.failed);
-    let results;
+    return taken;
+  }
+
+  /** Runs a task once. @param {Task} task @param {Gpu} gpu */
+  async #dispatch(task, gpu) {
+    const begun = performance.now(), waited = begun - task.since, end = this.#schedule.begin(task, gpu), taken = this.#take(task), failed = [...taken.values()].find((block) => block.failed);
+    /** What the outputs get, and which of them are open. @type {Block[]} */
+    let results, open = task.outputs.map(() => true), reason = failed?.error;
     try {
-      results = failed ? task.outputs.map(() => ({...failed, refs: 0})) : await this.#compute(task, taken);
+      if (failed) throw failed.error;
+      ({results, open} = await this.#compute(task, gpu, taken));
     } catch (error) {
-      task.failures++;
-      results = task.outputs.map(() => ({...blockOf(undefined), failed: true, error}));
+      if (!failed) task.failures++;
+      reason = error;
+      results = task.outputs.map((port) => failedBlock(error, signalsFrom(task, port, taken)));
     }
-    const gone = this.#state === 'closed';
-    task.outputs.forEach((port, i) => {
-      if (!gone) return this.#send(/** @type {Channel[]} */ (task.outOf.get(port)), results[i]);
-      results[i].refs++;
-      release(results[i]);
-    });
+    for (const {cell} of results) cell.refs++;
+    if (this.#state !== 'closed') task.outputs.forEach(({name}, i) => { if (open[i]) this.#send(task.outOf.get(name) ?? [], results[i]); });
+    for (const block of results) release(block);
     for (const block of taken.values()) release(block);
-    task.busy = false;
+    end();
+    if (this.#traced > 0) {
+      this.#events.push({name: task.name, tid: this.#places.indexOf(gpu), ts: begun * 1000, dur: (performance.now() - begun) * 1000, args: {waited: waited * 1000, ...reason === undefined ? {} : {error: reasonOf(reason)}}});
+      if (this.#events.length > this.#traced) this.#events.shift();
+    }
     this.#wake();
   }
 
-  /** What a task's function makes of its inputs. @param {Task} task @param {Map<string, Block>} taken @returns {Promise<Block[]>} */
-  async #compute({name, body, gpu, outputs}, taken) {
-    const where = name, known = new Map([...taken.values()].map((block) => [block.value, block])), copies = new Set();
-    /** @type {Record<string, unknown>} */
+  /** Makes blocks that a task is to write its own alone. @param {Task} task @param {Map<string, Block>} taken */
+  #own({outputs}, taken) {
+    for (const {inPlace} of outputs) {
+      const block = inPlace === undefined ? undefined : taken.get(inPlace);
+      if (inPlace === undefined || !block || !block.cell.mine || block.cell.refs === 1) continue;
+      const cell = {value: copyOf(block.cell.value), mine: true, refs: 1};
+      this.#clones++;
+      taken.set(inPlace, {...block, cell});
+      release(block);
+    }
+  }
+
+  /** What a task's function makes of its inputs. @param {Task} task @param {Gpu} gpu @param {Map<string, Block>} taken @returns {Promise<{results: Block[], open: boolean[]}>} */
+  async #compute(task, gpu, taken) {
+    const {name: where, body, outputs} = task;
+    this.#own(task, taken);
+    const known = new Map([...taken.values()].map(({cell}) => [cell.value, cell])), copies = new Set(), /** @type {Map<string, number>} */ said = new Map();
+    /** @type {Record<string, any>} */
     const inputs = {};
-    const found = (/** @type {any} */ made) => outputs.map((port) => {
-      const value = guard(where, () => outputs.length === 1 ? made : made?.[port]);
-      if (value === undefined) throw failure('ErrInvalid', where, `the function returns nothing for ${port}`);
+    const found = (/** @type {any} */ made) => outputs.map(({name, inPlace}) => {
+      let value = guard(where, () => outputs.length === 1 ? made : made?.[name]);
+      if (value === undefined && inPlace !== undefined) value = inputs[inPlace];
+      if (value === undefined) throw failure('ErrInvalid', where, `the function returns nothing for ${name}`);
       return evaluated(value);
     });
+    const context = {
+      gpu, signal: this.#controller.signal,
+      signals: (/** @type {unknown} */ port) => {
+        const block = taken.get(String(port));
+        if (!block) throw failure('ErrName', 'signals', `${show(port)} is no input of the task`);
+        return signalNames(block.signals);
+      },
+      setSignals: (/** @type {unknown} */ port, /** @type {unknown} */ names) => {
+        if (!outputs.some(({name}) => name === port)) throw failure('ErrName', 'setSignals', `${show(port)} is no output of the task`);
+        said.set(String(port), signalBits('setSignals', names));
+      },
+    };
     try {
-      for (const [port, {value}] of taken) {
+      for (const [port, {cell: {value}}] of taken) {
         const here = moved(gpu, value);
         inputs[port] = here === value ? here : await here;
         if (here !== value) copies.add(inputs[port]);
       }
       const values = await gpu.scope(() => {
-        const made = body(inputs, {gpu, signal: this.#controller.signal});
+        const made = body(inputs, context);
         return guard(where, () => typeof made?.then === 'function') ? Promise.resolve(made).then(found) : found(made);
       });
-      return values.map((/** @type {unknown} */ value) => {
+      const results = outputs.map((port, i) => {
+        const value = values[i], cell = known.get(value) ?? cellOf(value);
         copies.delete(value);
-        const block = known.get(value) ?? blockOf(value);
-        known.set(value, block);
-        return block;
+        known.set(value, cell);
+        return {cell, failed: false, signals: said.get(port.name) ?? signalsFrom(task, port, taken)};
       });
+      try {
+        if (this.#sync) await gpu.sync();
+        return {results, open: await openOutputs(outputs, results)};
+      } catch (error) {
+        for (const {cell} of results) cell.refs++;
+        for (const block of results) release(block); // nobody gets them
+        throw error;
+      }
     } finally {
       for (const copy of copies) /** @type {any} */ (copy).close();
     }
@@ -405,7 +451,7 @@ export class Graph {
     this.#controller.abort(why);
     for (const {queue, pushers, pullers} of this.#channels) {
       for (const {refuse} of [...pushers.splice(0), ...pullers.splice(0)]) refuse(why);
-      for (const block of queue.splice(0)) release(block);
+      for (const {block} of queue.splice(0)) release(block);
     }
     for (const {kept} of this.#tasks.values()) {
       for (const block of kept.values()) release(block);
@@ -420,9 +466,20 @@ export class Graph {
 
   stats() {
     return {
-      tasks: [...this.#tasks.values()].map(({name, runs, failures, busy}) => ({name, runs, failures, busy})),
-      channels: this.#channels.map(({from, to, capacity, queue, peak}) => ({from, to, capacity, length: queue.length, peak})),
+      tasks: [...this.#tasks.values()].map(({name, runs, failures, busy, wait, run, where}) => (
+        {name, runs, failures, busy, wait: wait / 1000, run: run / 1000, devices: this.#places.map((gpu) => where.get(gpu) ?? 0)})),
+      devices: this.#places.map((gpu) => ({gpu, ...this.#schedule.places.get(gpu)})),
+      channels: this.#channels.map(({from, to, capacity, queue, peak, pushed, dropped}) => ({from, to, capacity, length: queue.length, peak, pushed, dropped})),
+      clones: this.#clones,
     };
+  }
+
+  /** The devices, those of the graph first. */
+  get #places() { return [...this.#schedule.places.keys()]; }
+
+  trace() {
+    const rows = this.#places.map(({info}, tid) => ({ph: 'M', pid: 1, tid, name: 'thread_name', args: {name: `${tid} ${info.name}`}}));
+    return JSON.stringify({displayTimeUnit: 'ms', traceEvents: [...rows, ...this.#events.map((event) => ({ph: 'X', pid: 1, cat: 'task', ...event}))]});
   }
 
   dot() {

@@ -18,8 +18,11 @@ export const Command = Object.freeze({
   Open: 64, CloseOpened: 65, Compute: 66, Fetch: 67, Evict: 68, Stats: 69, Report: 70, Traffic: 71,
   Array: 72, Get: 73, Set: 74, Dirty: 75, CloseArray: 76,
   Batch: 77, BatchCompute: 78, BatchEnd: 79, Reached: 80, Remaining: 81,
+  Task: 82, CloseTask: 83, TaskCompute: 84, Called: 85,
+  Pool: 86, ClosePool: 87, AddDevice: 88, Enqueue: 89, Finish: 90, PoolStats: 91,
+  Pipeline: 92, Push: 93, DevicePipeline: 94, Feed: 95, Mode: 96, StopTransmission: 97, ClosePipeline: 98,
 
-  Edges: 96, Train: 97, Stop: 98, Trace: 99, DOT: 100, GraphStats: 101,
+  Edges: 112, Train: 113, Stop: 114, Trace: 115, DOT: 116, GraphStats: 117,
 });
 
 /** What a source of memory is for; see buffer.Flags. */

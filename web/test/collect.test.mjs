@@ -63,3 +63,28 @@ test('a recording keeps what it uses until it is collected itself', async (t) =>
   assert.equal(gpu.leaks().length, 0);
   assert.deepEqual(warnings.sort(), ['matrix', 'matrix', 'recording']);
 });
+
+test('tasks, pools and pipelines that nobody closes are collected, and not what they use', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1, debug: 'leaks'}), warnings = [], heard = [];
+  t.after(() => gpu.close());
+  t.mock.method(console, 'warn', (text) => warnings.push(/: (the \w+|array|\w+)/.exec(text.split('close()')[1])[1]));
+  const cr = await gpu.cruncher('fn f(i: u32) { y[i] = x[i] + 1.0; }'), global = 4;
+  const note = (n) => () => { heard.push(n); }; // which Go has until its own collector runs
+  const make = async () => {
+    const x = cr.array('x', new Float32Array(4)), y = cr.array('y', 4), stage = {steps: [{kernels: 'f', global}], inputs: [x], outputs: [y]};
+    const pool = await cr.pool(), pipe = await cr.devicePipeline([stage]), several = await cr.pipeline([stage]);
+    await pipe.feed();
+    await several.push();
+    pool.enqueue(...[1, 2, 3].map((n) => cr.task(1, 'f', {global, callback: note(n)}, cr.array('x', new Float32Array([n, 0, 0, 0])), y)));
+    await pool.finish();
+    return cr.task(1, 'f', {global}, cr.array('x', new Float32Array([7, 0, 0, 0])), cr.array('y', 4).as('y'));
+  };
+  let task = await make();
+  await collects(() => (gpu.flush(), gpu.leaks().length === 4)); // the cruncher, the task, and its two arrays
+  assert.deepEqual(heard, [1, 2, 3]);
+  await task.compute(cr);
+  task = null;
+  await collects(() => (gpu.flush(), gpu.leaks().length === 1));
+  assert.equal(warnings.length, 14);
+  cr.close();
+});

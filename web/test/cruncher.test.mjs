@@ -14,7 +14,7 @@ function fake() {
   program.post = (words) => {
     const unfinished = post(words);
     const [{command, words: [ticket]}] = program.commands().slice(-1);
-    if ([Command.Array, Command.Get, Command.Set, Command.Dirty].includes(command)) crunch.settle(ticket, command === Command.Get ? 1 : undefined);
+    if ([Command.Array, Command.Task, Command.Get, Command.Set, Command.Dirty].includes(command)) crunch.settle(ticket, command === Command.Get ? 1 : undefined);
     return unfinished;
   };
   /** What was sent since the last time: command and words, after the ticket. */
@@ -71,6 +71,27 @@ test('what a call is told', async () => {
   await rejects('ErrKernel', plain);
   for (const range of [undefined, 5, {}, {global: '1'}, {global: 1, local: 0.5}, {global: 1, inner: [1, 1, 1]}, {global: 1, signal: 5}]) await rejects('ErrInvalid', cr.compute(0, 'f', range));
   assert.deepEqual(sent(), [], 'what is wrong in itself gets nowhere');
+});
+
+test('what a task is told, and what its callback says', async () => {
+  const {cr, crunch, sent, object, settle} = fake(), a = cr.array('a', 4), [{words: [array]}] = sent(), calls = [];
+  const task = cr.task(3, 'f', {global: 4, serialBegin: true, broadcast: true, callback: async (error) => { calls.push(error?.code); if (error) throw new Error('mine'); }}, a.as('b'), a);
+  const [{command, words}] = sent(), [handle, type, called, callback, ...order] = words, told = object(callback);
+  assert.deepEqual([command, type, called, order.slice(0, 2)], [Command.Task, 16 + 64, 1, [3, 0]]);
+  const [kind, name, of, ...rest] = order.slice(-5);
+  assert.deepEqual([kind, object(name), of, rest], [4, 'b', array, [0, array]]);
+  told(7);
+  told(8, 'ErrShape', 'why');
+  assert.deepEqual(calls, [], 'Go waits for it to return');
+  await turn();
+  assert.deepEqual(calls, [undefined, 'ErrShape']);
+  assert.deepEqual(sent().map(({command, ticket, words: [thrown]}) => [command, ticket, object(thrown)]), [[Command.Called, 7, ''], [Command.Called, 8, 'mine']]);
+  const computed = task.compute(cr), [call] = sent();
+  assert.deepEqual([call.command, call.words[0]], [Command.TaskCompute, handle]);
+  settle(call.ticket);
+  await computed;
+  assert.equal(calls.length, 3);
+  crunch.close();
 });
 
 test('giving up', async () => {

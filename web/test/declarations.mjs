@@ -13,7 +13,7 @@ const types = new URL('../types/', import.meta.url);
  */
 
 /** Interfaces whose members are documented as those of classes are. */
-const OPERATIONS = /^export interface (ElementOperations|ExprOperations|GpuOperations|NumPyMethods|NumPyFunctions)\b/;
+const OPERATIONS = /^export interface (ElementOperations|ExprOperations|GpuOperations|NumPyMethods|NumPyFunctions|GpuMakers|CruncherTask|DevicePool|CruncherPipeline|DevicePipeline|CruncherAlias|Graph|GraphInput|GraphOutput)\b/;
 
 /** A comment without its stars: what is before its example, and the example. @param {string[]} lines */
 function parts(lines) {

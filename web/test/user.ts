@@ -7,7 +7,8 @@ import cruncherWasm from 'sublet/wasm-cruncher';
 import simdWasm from 'sublet/wasm-simd';
 import wasm from 'sublet/wasm';
 import type {
-  Colormap, Cruncher, CruncherArray, DType, DrawOptions, Elements, Expr, FileArrays, Float16Elements, Gpu, Leak, Matrix, Optimiser, ParamInfo, Sparse, Tensor, View,
+  Colormap, Cruncher, CruncherArray, CruncherPipeline, CruncherTask, DType, DevicePipeline, DevicePool, DrawOptions, Elements, Expr, FileArrays, Float16Elements, Gpu, Graph, GraphOutput, Leak,
+  Matrix, Optimiser, ParamInfo, Signal, Sparse, Tensor, View,
 } from 'sublet';
 
 export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
@@ -54,6 +55,19 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   await cr.batch(async (batch) => { void batch.compute(1, 'f', { global: 64 }, x.touch()); return batch.remaining; });
   const rate: number = cr.last.shares.reduce((sum, { count, seconds }) => sum + count / seconds, x.data[0] ?? 0) + (cr.stats(1).shares[0] ?? 0) + cr.traffic().bytesUp;
   void rate;
+  using pool: DevicePool = await cr.pool({ mode: 'round-robin' });
+  using task: CruncherTask = cr.task(1, 'f', { global: 64, broadcast: true, callback: async (error) => { void error?.code; } }, x.as('y'));
+  pool.enqueue(task, task);
+  using pipe: CruncherPipeline = await cr.pipeline([{ cruncher: cr, steps: [{ kernels: 'f', global: 64 }], inputs: [x], hidden: [cr.scalar('by', 2)], outputs: [cr.array('z', 64)] }]);
+  using alone: DevicePipeline = await cr.devicePipeline([{ steps: [{ kernels: 'f', global: 64 }], outputs: [x] }], { device: 0 });
+  const came: boolean = await pipe.push(null, [x]) && await alone.feed({ signal: AbortSignal.timeout(1000) });
+  void [await pool.finish() + (pool.completed[0] ?? 0), came];
+  using graph: Graph = await gpu.graph({ mode: 'fifo', gpus: [gpu] });
+  graph.task('t', ({ x }, { signals, setSignals }) => { setSignals('y', signals('x')); return x; }, { inputs: ['x'], outputs: [{ name: 'y', inPlace: 'x' }], priority: 7, prefer: gpu });
+  const signal: Signal[] = ['eof'], output: GraphOutput<Matrix> = graph.output('t.y', { pull: { openOn: signal, ask: (value) => value.rows > 1 } });
+  await graph.input('t.x').push(c, { signals: signal });
+  const { value: last }: { value: Matrix } = await output.take();
+  void last;
   using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
   const weights: Matrix | undefined = params.get('w')?.matrix();
   using arrays = await gpu.load('w.safetensors', { format: 'safetensors', names: ['w'], memoryLimit: 1e9 });

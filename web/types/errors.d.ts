@@ -22,8 +22,8 @@ export class SubletError extends Error {
    * `ErrForeign`, `ErrNotSquare`, `ErrSingular`, `ErrNotPosDef`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`, `ErrDeviceLost`,
    * `ErrInternal`, or `exited` when the WebAssembly program has died. Of files also `ErrFormat`, `ErrTruncated`, `ErrDuplicate`,
    * `ErrType`, `ErrTooLarge`, `ErrAborted`, and `ErrStream` when a stream or response of yours fails. Of crunchers also
-   * `ErrKernel`, `ErrRange`, `ErrLength`, `ErrName`, `ErrAccess`, `ErrBatch`, `ErrDevices`, `ErrMigration`, `ErrStale` and
-   * `ErrReadOnly`.
+   * `ErrKernel`, `ErrRange`, `ErrLength`, `ErrName`, `ErrAccess`, `ErrBatch`, `ErrDevices`, `ErrMigration`, `ErrStale`, `ErrCallback` and
+   * `ErrReadOnly`, of task graphs `ErrAffinity`.
    *
    * @example
    * try {

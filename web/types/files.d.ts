@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType } from "./elements.js";
-import type { Expr, Matrix, WaitOptions } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { Matrix } from "./matrix.js";
+import type { WaitOptions } from "./options.js";
 import type { Param, ParamData } from "./params.js";
 import type { Sparse } from "./sparse.js";
 import type { Tensor } from "./tensor.js";

@@ -2,7 +2,9 @@
 
 import type { ClassesOf, DType, RawMemory, TypedArray } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import type { Expr, FromBufferOptions, Matrix, WrapOptions } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { Matrix } from "./matrix.js";
+import type { FromBufferOptions, WrapOptions } from "./options.js";
 
 /**
  * The memory contract of a matrix, {@link Matrix.memory}: other memory, another size, another owner. Calls that return a matrix return

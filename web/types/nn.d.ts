@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Expr, Matrix } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { Matrix } from "./matrix.js";
 import type { Tensor } from "./tensor.js";
 
 /** What a layer takes: float32, a row for each sample. Of a tensor the first dimension counts the samples. */

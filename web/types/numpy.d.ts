@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType, FloatDType, IndexDType, RealOf } from "./elements.js";
-import type { Axis, Expr } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { Axis } from "./options.js";
 import type { Tensor } from "./tensor.js";
 
 /** NumPy's functions that are several operations here, or one of two, as methods. Where its arrays have one dimension a matrix has one row. */

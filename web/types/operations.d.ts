@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import type { DType, FloatDType, IndexDType, IntegerDType, RealOf } from "./elements.js";
-import type { Expr, NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { NormaliseOptions, Operand, OrderOptions, ReduceOptions, SpreadOptions } from "./options.js";
 import type { Tensor, TensorNormaliseOptions, TensorOperand, TensorOrderOptions, TensorReduceOptions, TensorSpreadOptions } from "./tensor.js";
 
 /** What operations make: of expressions an expression, of tensors a tensor. */

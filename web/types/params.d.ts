@@ -2,7 +2,8 @@
 
 import type { DType, Elements, Float16Elements } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import type { Matrix, WaitOptions } from "./matrix.js";
+import type { Matrix } from "./matrix.js";
+import type { WaitOptions } from "./options.js";
 
 /**
  * What a file is read from, or a promise of it, such as that of `fetch`. Streams are read as fast as the device takes them, and

@@ -2,7 +2,9 @@
 
 import type { DType, Elements, TypedArray } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import { Expr, type Matrix, type WaitOptions } from "./matrix.js";
+import { Expr } from "./expr.js";
+import type { Matrix } from "./matrix.js";
+import type { WaitOptions } from "./options.js";
 
 /** How a sparse matrix is stored: column after column, row after row, or whole columns, zeros included. */
 export type SparseFormat = "csc" | "csr" | "blockColumn";

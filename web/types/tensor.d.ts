@@ -2,7 +2,9 @@
 
 import type { ClassesOf, DType, Elements, TypedArray } from "./elements.js";
 import type { SaveFileOptions } from "./files.js";
-import type { Expr, Fn, WaitOptions } from "./matrix.js";
+import type { Expr } from "./expr.js";
+import type { Fn } from "./fn.js";
+import type { WaitOptions } from "./options.js";
 import type { ElementOperations } from "./operations.js";
 import type { Canvas, TensorDrawOptions } from "./pictures.js";
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 const (
@@ -169,7 +170,7 @@ func (d *device) outlier(s Sample) bool {
 
 // median returns the lower one of two in the middle.
 func median(x []float64) float64 {
-	slices.Sort(x)
+	sort.Slice(x, func(i, j int) bool { return x[i] < x[j] }) // see place
 	return x[(len(x)-1)/2]
 }
 
@@ -247,7 +248,8 @@ func place(pace []float64, n int) []int {
 		left -= counts[i]
 		queue[i] = candidate{float64(counts[i]+1) * p, i}
 	}
-	slices.SortFunc(queue, candidate.compare)
+	// Of slices.SortFunc and slices.Sort each type has a copy, which are KB of a page's program.
+	sort.Slice(queue, func(i, j int) bool { return queue[i].compare(queue[j]) < 0 })
 	for range left { // the queue is a heap
 		first := &queue[0]
 		counts[first.device]++

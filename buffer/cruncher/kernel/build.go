@@ -245,14 +245,35 @@ func (b *builder) access(d *Decl) {
 	case dtype.Float32.Code:
 		value, raw = "bitcast<f32>(sublet_float(sublet_v))", "sublet_half(bitcast<u32>(sublet_x))"
 	}
-	fill := strings.NewReplacer("NAME", d.Name, "TYPE", wide(d.Type), "PER", per, "BITS", bits, "MASK", "((1u << "+bits+") - 1u)",
-		"WORD", word, "ELEMENT", element, "VALUE", value, "RAW", raw)
+	words := []string{
+		"NAME", d.Name, "TYPE", wide(d.Type), "PER", per, "BITS", bits, "MASK", "((1u << " + bits + ") - 1u)",
+		"WORD", word, "ELEMENT", element, "VALUE", value, "RAW", raw,
+	}
 	if b.uses[nameLoad+d.Name] {
-		b.put("fn ", fill.Replace(functionOf(wrapSource, nameLoad+"NAME")))
+		b.put("fn ", filled(functionOf(wrapSource, nameLoad+"NAME"), words))
 	}
 	if b.uses[nameStore+d.Name] {
-		b.put("fn ", fill.Replace(functionOf(wrapSource, nameStore+"NAME")))
+		b.put("fn ", filled(functionOf(wrapSource, nameStore+"NAME"), words))
 	}
+}
+
+// filled replaces words of a text, each of which is followed by what stands in its place. It is strings.Replacer in less code.
+func filled(text string, words []string) string {
+	var b strings.Builder
+	for text != "" {
+		i := 0
+		for i < len(words) && !strings.HasPrefix(text, words[i]) {
+			i += 2
+		}
+		if i == len(words) {
+			b.WriteByte(text[0])
+			text = text[1:]
+		} else {
+			b.WriteString(words[i+1])
+			text = text[len(words[i]):]
+		}
+	}
+	return b.String()
 }
 
 // functionOf takes a function out of a file of WGSL, from its name on.
@@ -265,9 +286,9 @@ func functionOf(source, name string) string {
 // entry writes the entry point.
 func (b *builder) entry() {
 	x, y, z := strconv.Itoa(b.p.Local[0]), strconv.Itoa(b.p.Local[1]), strconv.Itoa(b.p.Local[2])
-	fill := strings.NewReplacer("X", x, "Y", y, "Z", z, "SET", b.set.String(), "KERNEL", b.p.Name)
+	words := []string{"X", x, "Y", y, "Z", z, "SET", b.set.String(), "KERNEL", b.p.Name}
 	b.p.Entry = prefix + "main" + strconv.Itoa(b.p.Dims)
-	b.put("@compute @workgroup_size(", x, ", ", y, ", ", z, ")\nfn ", fill.Replace(functionOf(wrapSource, b.p.Entry)))
+	b.put("@compute @workgroup_size(", x, ", ", y, ", ", z, ")\nfn ", filled(functionOf(wrapSource, b.p.Entry), words))
 }
 
 //go:embed convert.wgsl

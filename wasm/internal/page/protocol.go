@@ -92,14 +92,35 @@ const (
 	CmdBatchEnd                         // ticket handle: reports when everything has come back
 	CmdReached                          // ticket handle: how many calls of a batch are done on all devices
 	CmdRemaining                        // ticket handle: how many are not
+
+	// Tasks, and what computes them and stages of kernels. type is a cruncher.TaskType, and called the page's function with 1 before it, or 0.
+	// A stage is cruncher count [kernels range] count [kernels range] and three times count [parameter]: what runs, what runs at first, inputs,
+	// hidden arrays and outputs.
+	CmdTask             // ticket handle type called order
+	CmdCloseTask        // ticket handle
+	CmdTaskCompute      // ticket handle cruncher
+	CmdCalled           // number object: the page's function has returned, the object says what it threw, if anything
+	CmdPool             // ticket handle cruncher mode
+	CmdClosePool        // ticket handle
+	CmdAddDevice        // ticket handle device: reports the device
+	CmdEnqueue          // ticket handle [task]
+	CmdFinish           // ticket handle: reports the seconds
+	CmdPoolStats        // ticket handle: how many tasks each device has completed, and how many remain
+	CmdPipeline         // ticket handle count [stage]
+	CmdPush             // ticket handle way count [array] way count [array]: way is 1 for the arrays that follow, 0 for those of the stage; reports whether results came
+	CmdDevicePipeline   // ticket handle device count [stage]: the place of the device among those of the first stage's cruncher
+	CmdFeed             // ticket handle end: begins a feed, or ends it and reports whether results came
+	CmdMode             // ticket handle serial
+	CmdStopTransmission // ticket handle [stage]
+	CmdClosePipeline    // ticket handle: of either kind
 )
 
 // The commands of task graphs, which wasm/pipelines executes.
 const (
-	CmdEdges      Command = 96 + iota // ticket run width height sigma gain frame show
-	CmdTrain                          // ticket run data hidden batch rate steps saveEvery points step picture
-	CmdStop                           // ticket
-	CmdTrace                          // ticket
-	CmdDOT                            // ticket
-	CmdGraphStats                     // ticket
+	CmdEdges      Command = 112 + iota // ticket run width height sigma gain frame show
+	CmdTrain                           // ticket run data hidden batch rate steps saveEvery points step picture
+	CmdStop                            // ticket
+	CmdTrace                           // ticket
+	CmdDOT                             // ticket
+	CmdGraphStats                      // ticket
 )
