@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // The runtime finds a function's table by two tables of which all is known: ftab has the number of each function and where its table is,
@@ -93,26 +94,27 @@ func (l *layout) fill() []byte {
 	return append(appendUint(nil, uint64(len(code))), code...)
 }
 
-// early is what of the tables the first part has, from the address at on.
+// early is the memory that the first part has.
 type early struct {
 	*layout
-	at     int
-	tables []byte
+	whole, memory []byte
+	masks         []int // addresses of what its tables of functions refer to elsewhere
 }
 
 // keep copies what the first part needs.
 func (e *early) keep(address, size int) {
-	copy(e.tables[address-e.at:][:size], e.memory[address:])
+	copy(e.memory[address:][:size], e.whole[address:])
 }
 
-// withhold takes the tables of functions out of memory that do not belong to the first part, and returns the data with which the rest
-// brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
+// withhold takes the tables of functions out of memory that do not belong to the first part, and the data that only they use. It returns the data with
+// which the rest brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
 // with it, so that those of functions stay whose address is taken anywhere.
-func (l *layout) withhold(first []bool, taken map[int]bool) [][]byte {
-	e := &early{layout: l, at: l.pcdata, tables: make([]byte, l.end-l.pcdata)}
+func (l *layout) withhold(first []bool, taken map[int]bool, symbols []symbol) [][]byte {
+	e := &early{layout: l, whole: slices.Clone(l.memory), memory: l.memory}
+	clear(e.memory[l.pcdata:l.end])
 	e.keep(l.funcs, l.firstRecord-l.funcs)
 	for i, at := range l.records {
-		f := l.memory[at:]
+		f := e.whole[at:]
 		if first[i] || taken[i] {
 			e.keep(at, recordSize(f))
 			e.keepData(f)
@@ -122,18 +124,22 @@ func (l *layout) withhold(first []bool, taken map[int]bool) [][]byte {
 		e.keep(at, funcName+4)
 		e.keep(at+funcPCData, 4)
 		e.keep(at+funcID, funcSize-funcID)
-		for _, word := range steps(at-e.at+funcSize+4*int(u32(f[funcPCData:])), int(f[funcFuncData])) {
-			put32(e.tables[word:], noFuncData)
+		for _, word := range steps(at+funcSize+4*int(u32(f[funcPCData:])), int(f[funcFuncData])) {
+			put32(e.memory[word:], noFuncData)
 		}
 	}
-	list := e.differences()
-	copy(l.memory[e.at:], e.tables)
-	return list
+	kept := needed(l, e.whole, symbols, first, e.masks)
+	for i, is := range kept {
+		if !is && (i < l.pcdata || i >= l.end) {
+			e.memory[i] = 0
+		}
+	}
+	return e.differences(kept)
 }
 
 // keepData keeps the pcdata and funcdata of a function.
 func (e *early) keepData(f []byte) {
-	t := tables{pcdata: compacted{table: e.memory[e.pcdata:e.funcs]}}
+	t := tables{pcdata: compacted{table: e.whole[e.pcdata:e.funcs]}}
 	pcdata := int(u32(f[funcPCData:]))
 	for _, at := range append([]int{funcPCSP}, steps(funcSize, pcdata)...) {
 		table, _ := t.read(u32(f[at:]))
@@ -142,7 +148,7 @@ func (e *early) keepData(f []byte) {
 	for i, at := range steps(funcSize+4*pcdata, int(f[funcFuncData])) {
 		if offset := u32(f[at:]); offset != noFuncData {
 			at := e.funcdata + int(offset)
-			e.keep(at, e.funcdataSize(i, e.memory[at:]))
+			e.keep(at, e.funcdataSize(i, e.whole[at:]))
 		}
 	}
 }
@@ -165,6 +171,7 @@ func (e *early) funcdataSize(kind int, data []byte) int {
 		for i := range count {
 			maps := e.rodata + int(u32(data[8+16*i+12:]))
 			check(maps < e.pcdata || maps >= e.end)
+			e.masks = append(e.masks, maps)
 		}
 		return 8 + 16*count
 	case openDefers: // two numbers
@@ -178,21 +185,20 @@ func (e *early) funcdataSize(kind int, data []byte) int {
 	return 0
 }
 
-// differences are segments with what the first part does not have.
-func (e *early) differences() (list [][]byte) {
+// differences are segments with what the first part does not have. They leave what the program may have changed meanwhile.
+func (e *early) differences(kept []bool) (list [][]byte) {
 	const gap = 24 // bytes that cost less than another segment
-	whole := e.memory[e.at:][:len(e.tables)]
-	for at := 0; at < len(whole); at++ {
-		if whole[at] == e.tables[at] {
+	for at := 0; at < len(e.whole); at++ {
+		if e.whole[at] == e.memory[at] {
 			continue
 		}
 		end := at + 1
-		for i := end; i < min(end+gap, len(whole)); i++ {
-			if whole[i] != e.tables[i] {
+		for i := end; i < min(end+gap, len(e.whole)) && (i < e.end || !kept[i]); i++ {
+			if e.whole[i] != e.memory[i] {
 				end = i + 1
 			}
 		}
-		list = append(list, segment(e.at+at, whole[at:end]))
+		list = append(list, segment(at, e.whole[at:end]))
 		at = end
 	}
 	return list

@@ -125,7 +125,7 @@ func (p *program) checkLayout() {
 
 // split returns the two parts of a program. first tells which functions belong to the first one; some do anyway. For nil all do, and say
 // when they are called.
-func split(m *module, tables *layout, first func(function int) bool) (one, rest []byte) {
+func split(m *module, tables *layout, symbols []symbol, first func(function int) bool) (one, rest []byte) {
 	p := parseProgram(m)
 	if p.telling = first == nil; p.telling {
 		first = func(int) bool { return true }
@@ -144,7 +144,7 @@ func split(m *module, tables *layout, first func(function int) bool) (one, rest 
 	}
 	restModule := p.restPart()
 	clearPredicted := tables.predict()
-	data := tables.withhold(p.first, p.taken())
+	data := tables.withhold(p.first, p.taken(), symbols)
 	clearPredicted()
 	restModule.sections = append(restModule.sections, section{sectionData, vector(data)})
 	sum := sha256.Sum256(append(slices.Clone(restModule.section(sectionCode).content), m.memory...))
