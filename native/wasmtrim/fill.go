@@ -108,16 +108,25 @@ func (e *early) keep(address, size int) {
 
 // withhold takes the tables of functions out of memory that do not belong to the first part, and the data that only they use. It returns the data with
 // which the rest brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
-// with it, so that those of functions stay whose address is taken anywhere.
-func (l *layout) withhold(first []bool, taken map[int]bool, symbols []symbol) [][]byte {
+// with it, so that those of functions stay whose address the first part can take.
+func (l *layout) withhold(p *program, symbols []symbol) [][]byte {
 	e := &early{layout: l, whole: slices.Clone(l.memory), memory: l.memory}
 	clear(e.memory[l.pcdata:l.end])
 	e.keep(l.funcs, l.firstRecord-l.funcs)
+	for i := range l.records {
+		if p.first[i] {
+			e.keepTables(i)
+		}
+	}
+	n := needed(l, e.whole, symbols, p.first)
+	taken := p.taken(e.whole, n.kept)
 	for i, at := range l.records {
 		f := e.whole[at:]
-		if first[i] || taken[i] {
-			e.keep(at, recordSize(f))
-			e.keepData(f)
+		if p.first[i] {
+			continue
+		}
+		if taken[i] {
+			e.keepTables(i)
 			continue
 		}
 		// What a look at a function as such reads: its name, the sizes, its kind, and that it has no data.
@@ -128,13 +137,20 @@ func (l *layout) withhold(first []bool, taken map[int]bool, symbols []symbol) []
 			put32(e.memory[word:], noFuncData)
 		}
 	}
-	kept := needed(l, e.whole, symbols, first, e.masks)
-	for i, is := range kept {
+	n.keepMasks(e.masks)
+	for i, is := range n.kept {
 		if !is && (i < l.pcdata || i >= l.end) {
 			e.memory[i] = 0
 		}
 	}
-	return e.differences(kept)
+	return e.differences(n.kept)
+}
+
+// keepTables keeps the tables of a function.
+func (e *early) keepTables(function int) {
+	at := e.records[function]
+	e.keep(at, recordSize(e.whole[at:]))
+	e.keepData(e.whole[at:])
 }
 
 // keepData keeps the pcdata and funcdata of a function.
@@ -187,7 +203,7 @@ func (e *early) funcdataSize(kind int, data []byte) int {
 
 // differences are segments with what the first part does not have. They leave what the program may have changed meanwhile.
 func (e *early) differences(kept []bool) (list [][]byte) {
-	const gap = 24 // bytes that cost less than another segment
+	const gap = 48 // bytes that cost less than another segment
 	for at := 0; at < len(e.whole); at++ {
 		if e.whole[at] == e.memory[at] {
 			continue
@@ -204,18 +220,23 @@ func (e *early) differences(kept []bool) (list [][]byte) {
 	return list
 }
 
-// taken are the functions whose address is in memory or in the code of others, as that of an entry.
-func (p *program) taken() map[int]bool {
+// taken are the functions whose address is in memory that is kept or in the code of others in the first part, as that of an entry.
+func (p *program) taken(memory []byte, kept []bool) map[int]bool {
 	set := map[int]bool{}
 	note := func(pc uint64, but int) {
 		if f := int(pc>>16) - tableStart; pc&0xffff == 0 && f >= 0 && f < len(p.bodies) && f != but {
 			set[f] = true
 		}
 	}
-	for at := 0; at+8 <= len(p.memory); at += 8 {
-		note(binary.LittleEndian.Uint64(p.memory[at:]), -1)
+	for at := 0; at+8 <= len(memory); at += 8 {
+		if kept[at] {
+			note(binary.LittleEndian.Uint64(memory[at:]), -1)
+		}
 	}
 	for f, body := range p.bodies {
+		if !p.first[f] {
+			continue
+		}
 		for _, in := range p.instructions(body) {
 			if in.op == opI64Const { // a return address at the function's entry is its own
 				pc, _ := binary.Uvarint(in.bytes[1:])

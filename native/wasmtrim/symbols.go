@@ -85,8 +85,8 @@ func looks(name string) bool {
 	return !slices.Contains(harmless, name) && slices.ContainsFunc(looking, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// needed returns by address what the first part needs of memory. masks are addresses in symbols that it needs, too.
-func needed(l *layout, memory []byte, symbols []symbol, first []bool, masks []int) []bool {
+// needed returns what the first part needs of memory.
+func needed(l *layout, memory []byte, symbols []symbol, first []bool) *needs {
 	n := &needs{memory: memory, symbols: symbols, seen: make([]bool, len(symbols)), kept: make([]bool, len(memory))}
 	for i := range n.kept {
 		n.kept[i] = true
@@ -108,16 +108,23 @@ func needed(l *layout, memory []byte, symbols []symbol, first []bool, masks []in
 				n.need(r.to)
 			}
 		}
-		if slices.ContainsFunc(masks, func(at int) bool { return at >= s.at && at < s.at+s.size }) {
-			n.need(i)
-		}
 	}
 	for len(n.queue) > 0 {
 		s := &symbols[n.queue[0]]
 		n.queue = n.queue[1:]
 		n.visit(s)
 	}
-	return n.kept
+	return n
+}
+
+// keepMasks keeps the collector's masks that are at the addresses.
+func (n *needs) keepMasks(masks []int) {
+	for i := range n.symbols {
+		s := &n.symbols[i]
+		if slices.ContainsFunc(masks, func(at int) bool { return at >= s.at && at < s.at+s.size }) {
+			n.keep(s, 0, s.size, true)
+		}
+	}
 }
 
 // need notes that a symbol is needed.
