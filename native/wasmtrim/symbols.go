@@ -60,7 +60,7 @@ const (
 	typeFlags     = 20
 	typeKind      = 23
 	typeEqual     = 24
-	typeToThis    = 44
+	typeName      = 40
 	typeSize      = 48
 	typeFields    = 56
 	typeFieldSize = 24
@@ -71,9 +71,9 @@ const (
 )
 
 // looking begins the names of functions that look at the fields of structures that cannot be compared, for which also the runtime hashes fields,
-// and for the types of pointers to types. Those in harmless do not.
+// for the names of types, and for the types of pointers to types, which follow the names. Those in harmless do not.
 var (
-	looking  = []string{"reflect.", "internal/reflectlite.", "unique.", "internal/abi.(*Type).StructType", "internal/abi.(*StructType).", "runtime.typesEqual"}
+	looking  = []string{"reflect.", "internal/reflectlite.", "unique.", "internal/abi.(*Type).StructType", "internal/abi.(*StructType).", "runtime.typesEqual", "runtime.rtype.string"}
 	harmless = []string{
 		"reflect.init", "internal/reflectlite.elem", "internal/reflectlite.rtype.Elem", "internal/reflectlite.rtype.Comparable",
 		"internal/reflectlite.toType", "internal/reflectlite.TypeOf",
@@ -172,7 +172,7 @@ func (n *needs) unread(s *symbol) (list [][2]int) {
 	if n.deep || s.size < typeSize || !strings.HasPrefix(s.name, "type:") || strings.HasPrefix(s.name, "type:.") {
 		return nil
 	}
-	list = append(list, [2]int{typeToThis, typeSize})
+	list = append(list, [2]int{typeName, typeSize})
 	data := n.memory[s.at:][:s.size]
 	word := func(at int) int { return int(binary.LittleEndian.Uint64(data[at:])) }
 	if data[typeKind]&kindMask != kindStruct || word(typeEqual) != 0 || data[typeFlags]&flagMask != 0 || word(typeFields+8) == 0 {
