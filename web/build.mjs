@@ -28,8 +28,7 @@ const options = {
   format: /** @type {const} */ ('esm'),
   target: 'es2022',
   minify: true,
-  keepNames: true, // consoles and debuggers show classes by their names
-  lineLimit: 400, // Node shows the whole line that throws
+  lineLimit: 1000, // Node shows the whole line that throws
   sourcemap: true,
   banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
   outExtension: {'.js': '.mjs'},

@@ -69,7 +69,7 @@ export async function bundle(entry, options, inlined = {}) {
   for (const file of parts) { // which grows meanwhile
     const name = nameOf(file), depth = name.split('/').length, up = '../'.repeat(depth);
     const how = (/** @type {(mark: string) => boolean} */ used) => ({
-      ...options, outdir: join(options.outdir, 'parts', dirname(name)), entryPoints: [file], plugins: [apart(`./${'../'.repeat(depth - 1)}`), fromModule(up, used)],
+      ...options, keepNames: true, outdir: join(options.outdir, 'parts', dirname(name)), entryPoints: [file], plugins: [apart(`./${'../'.repeat(depth - 1)}`), fromModule(up, used)],
     });
     // esbuild keeps names that are imported and not used.
     const {outputFiles: [{text}]} = await build({...how(() => true), write: false, minify: false, minifyIdentifiers: false, keepNames: false, sourcemap: false});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Crunch} from './crunch.mjs';
 import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crunch-array.mjs';
+import * as crunchers from './crunchers.mjs';
 import {failure, guard, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
@@ -8,7 +10,7 @@ import {instead} from './nearest.mjs';
 import {Command} from './protocol.mjs';
 import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
 
-/** @typedef {import('./crunch.mjs').Crunch} Crunch */
+export {Crunch};
 
 // In the order of wasm/cruncher/calls.go.
 const BALANCERS = Object.freeze(['default', 'legacy']);
@@ -81,7 +83,7 @@ const arraysOf = (where, crunch, arrays) => arrays.map((array) => {
 });
 
 /** Calls that are queued; see Cruncher.batch. */
-export class CruncherBatch {
+export class CruncherBatch extends crunchers.CruncherBatch {
   /** Not to be collected while there may be more calls. */
   #cruncher;
   #crunch;
@@ -95,6 +97,7 @@ export class CruncherBatch {
 
   /** @param {Cruncher} cruncher @param {Crunch} crunch @param {number} number @param {AbortSignal} [signal] */
   constructor(cruncher, crunch, number, signal) {
+    super();
     this.#signal = signal;
     this.#cruncher = cruncher;
     this.#crunch = crunch;
@@ -144,7 +147,7 @@ export class CruncherBatch {
 }
 
 /** Computes kernels of the user's on several devices at once. */
-export class Cruncher {
+export class Cruncher extends crunchers.Cruncher {
   #crunch;
   #handle;
   #kernels;
@@ -152,6 +155,7 @@ export class Cruncher {
 
   /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices */
   constructor(crunch, number, kernels, devices) {
+    super();
     this.#crunch = crunch;
     this.#handle = new Held(crunch, new Store(), 'the cruncher', Command.CloseOpened);
     this.#handle.open(number);
