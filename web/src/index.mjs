@@ -67,7 +67,7 @@ async function open(device, {power, threads, debug}, programs) {
       opened.connection.close();
       throw error;
     });
-    opened.connection.leaks = new Leaks();
+    opened.connection.leaks = new Leaks(import.meta.url);
   }
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
