@@ -43,8 +43,8 @@ mingw        := x86_64-w64-mingw32-gcc
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes: the first part of its program, both parts, and the cruncher's.
-first-limit := 575000
-both-limit  := 1190000
+first-limit := 445000
+both-limit  := 1180000
 wasm-limit  := 1160000
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
 # What computes on the CPU is in a second program, for pages without WebGPU and for Node, and the number cruncher in a third, which
@@ -55,6 +55,9 @@ page-both  := -tags sublet_page,sublet_simd
 # Inlining costs more bytes in our packages than it is worth; what is fast is so on the GPU.
 no-inline  := github.com/sublet-gpu/sublet/...=-l
 small      = -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs)
+# Has programs of pages linked with a list of what their data is, by which native/wasmtrim splits them; see native/wasmtrim/linker.
+linker     = .cache/linker
+listed     = -toolexec="$(CURDIR)/$(linker)"
 # A clone that belongs to another user cannot be stamped with its commit.
 buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
 linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))
@@ -140,9 +143,10 @@ e2e: setup-test web-build ## Run the tests in Chromium only.
 
 .PHONY: wasm
 wasm: ## Build the browser's half into web/dist and hold it to its size.
-	@mkdir -p web/dist
-	$(js) go build $(page) $(small) -o web/dist/sublet.wasm ./wasm/sublet
-	$(js) go build $(page-simd) $(small) -o web/dist/sublet-simd.wasm ./wasm/sublet
+	@mkdir -p web/dist .cache
+	go build -o $(linker) ./native/wasmtrim/linker && $(linker)
+	$(js) go build $(listed) $(page) $(small) -o web/dist/sublet.wasm ./wasm/sublet
+	$(js) go build $(listed) $(page-simd) $(small) -o web/dist/sublet-simd.wasm ./wasm/sublet
 	$(js) go build $(page-both) $(small) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
 	$(js) go build $(page-both) $(small) -o web/dist/pipelines.wasm ./wasm/pipelines
 	@for program in pipelines sublet-simd sublet sublet-cruncher; do \

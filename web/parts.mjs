@@ -19,7 +19,7 @@ async function exportsOf(path) {
  * @param {Record<string, string>} [inlined] what belongs into the module, though it is imported when needed: files by their specifiers
  */
 export async function bundle(entry, options, inlined = {}) {
-  const root = dirname(entry), main = basename(entry);
+  const root = dirname(entry), main = basename(entry), {plugins = []} = options;
   /** The parts' files. @type {Set<string>} */
   const parts = new Set();
   const nameOf = (/** @type {string} */ file) => relative(root, file).replaceAll('\\', '/');
@@ -36,7 +36,7 @@ export async function bundle(entry, options, inlined = {}) {
     }),
   });
 
-  const dry = await build({...options, entryPoints: [entry], plugins: [apart('./parts/')], write: false, metafile: true});
+  const dry = await build({...options, entryPoints: [entry], plugins: [apart('./parts/'), ...plugins], write: false, metafile: true});
   const shared = new Map(Object.keys(dry.metafile.inputs).map((path) => [resolve(path), path]));
   /** What parts take from the module: the names under which it exports that, and from which file. @type {Map<string, {file: string, name: string}>} */
   const taken = new Map();
@@ -69,7 +69,7 @@ export async function bundle(entry, options, inlined = {}) {
   for (const file of parts) { // which grows meanwhile
     const name = nameOf(file), depth = name.split('/').length, up = '../'.repeat(depth);
     const how = (/** @type {(mark: string) => boolean} */ used) => ({
-      ...options, outdir: join(options.outdir, 'parts', dirname(name)), entryPoints: [file], plugins: [apart(`./${'../'.repeat(depth - 1)}`), fromModule(up, used)],
+      ...options, keepNames: true, outdir: join(options.outdir, 'parts', dirname(name)), entryPoints: [file], plugins: [apart(`./${'../'.repeat(depth - 1)}`), fromModule(up, used), ...plugins],
     });
     // esbuild keeps names that are imported and not used.
     const {outputFiles: [{text}]} = await build({...how(() => true), write: false, minify: false, minifyIdentifiers: false, keepNames: false, sourcemap: false});
@@ -78,7 +78,7 @@ export async function bundle(entry, options, inlined = {}) {
     for (const mark of used) needed.add(mark);
   }
   if (needed.size === 0) {
-    await build({...options, entryPoints: [entry], plugins: [apart('./parts/')]});
+    await build({...options, entryPoints: [entry], plugins: [apart('./parts/'), ...plugins]});
     return;
   }
   const exported = [...needed].sort().map((mark) => {
@@ -86,5 +86,5 @@ export async function bundle(entry, options, inlined = {}) {
     return `export {${name} as ${mark}} from './${nameOf(file)}';`;
   });
   const stdin = {contents: [`export * from './${main}';`, ...exported].join('\n'), resolveDir: root, sourcefile: 'exports.mjs'};
-  await build({...options, stdin, entryPoints: undefined, entryNames: main.replace(/\.mjs$/, ''), plugins: [apart('./parts/')]});
+  await build({...options, stdin, entryPoints: undefined, entryNames: main.replace(/\.mjs$/, ''), plugins: [apart('./parts/'), ...plugins]});
 }

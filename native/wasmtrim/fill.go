@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // The runtime finds a function's table by two tables of which all is known: ftab has the number of each function and where its table is,
@@ -93,47 +94,68 @@ func (l *layout) fill() []byte {
 	return append(appendUint(nil, uint64(len(code))), code...)
 }
 
-// early is what of the tables the first part has, from the address at on.
+// early is the memory that the first part has.
 type early struct {
 	*layout
-	at     int
-	tables []byte
+	whole, memory []byte
+	masks         []int // addresses of what its tables of functions refer to elsewhere
 }
 
 // keep copies what the first part needs.
 func (e *early) keep(address, size int) {
-	copy(e.tables[address-e.at:][:size], e.memory[address:])
+	copy(e.memory[address:][:size], e.whole[address:])
 }
 
-// withhold takes the tables of functions out of memory that do not belong to the first part, and returns the data with which the rest
-// brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
-// with it, so that those of functions stay whose address is taken anywhere.
-func (l *layout) withhold(first []bool, taken map[int]bool) [][]byte {
-	e := &early{layout: l, at: l.pcdata, tables: make([]byte, l.end-l.pcdata)}
+// withhold takes the tables of functions out of memory that do not belong to the first part, and the data that only they use. It returns the data with
+// which the rest brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
+// with it, so that those of functions stay whose address the first part can take.
+func (l *layout) withhold(p *program, symbols []symbol) [][]byte {
+	e := &early{layout: l, whole: slices.Clone(l.memory), memory: l.memory}
+	clear(e.memory[l.pcdata:l.end])
 	e.keep(l.funcs, l.firstRecord-l.funcs)
+	for i := range l.records {
+		if p.first[i] {
+			e.keepTables(i)
+		}
+	}
+	n := needed(l, e.whole, symbols, p.first)
+	taken := p.taken(e.whole, n.kept)
 	for i, at := range l.records {
-		f := l.memory[at:]
-		if first[i] || taken[i] {
-			e.keep(at, recordSize(f))
-			e.keepData(f)
+		f := e.whole[at:]
+		if p.first[i] {
+			continue
+		}
+		if taken[i] {
+			e.keepTables(i)
 			continue
 		}
 		// What a look at a function as such reads: its name, the sizes, its kind, and that it has no data.
 		e.keep(at, funcName+4)
 		e.keep(at+funcPCData, 4)
 		e.keep(at+funcID, funcSize-funcID)
-		for _, word := range steps(at-e.at+funcSize+4*int(u32(f[funcPCData:])), int(f[funcFuncData])) {
-			put32(e.tables[word:], noFuncData)
+		for _, word := range steps(at+funcSize+4*int(u32(f[funcPCData:])), int(f[funcFuncData])) {
+			put32(e.memory[word:], noFuncData)
 		}
 	}
-	list := e.differences()
-	copy(l.memory[e.at:], e.tables)
-	return list
+	n.keepMasks(e.masks)
+	for i, is := range n.kept {
+		if !is && (i < l.pcdata || i >= l.end) {
+			e.memory[i] = 0
+		}
+	}
+	return e.differences(n.kept)
+}
+
+// keepTables keeps the tables of a function.
+func (e *early) keepTables(function int) {
+	at := e.records[function]
+	e.keep(at, recordSize(e.whole[at:]))
+	e.keepData(e.whole[at:])
 }
 
 // keepData keeps the pcdata and funcdata of a function.
 func (e *early) keepData(f []byte) {
-	t := tables{pcdata: compacted{table: e.memory[e.pcdata:e.funcs]}}
+	t := tables{pcdata: compacted{table: e.whole[e.pcdata:e.funcs]}}
 	pcdata := int(u32(f[funcPCData:]))
 	for _, at := range append([]int{funcPCSP}, steps(funcSize, pcdata)...) {
 		table, _ := t.read(u32(f[at:]))
@@ -142,7 +164,7 @@ func (e *early) keepData(f []byte) {
 	for i, at := range steps(funcSize+4*pcdata, int(f[funcFuncData])) {
 		if offset := u32(f[at:]); offset != noFuncData {
 			at := e.funcdata + int(offset)
-			e.keep(at, e.funcdataSize(i, e.memory[at:]))
+			e.keep(at, e.funcdataSize(i, e.whole[at:]))
 		}
 	}
 }
@@ -165,6 +187,7 @@ func (e *early) funcdataSize(kind int, data []byte) int {
 		for i := range count {
 			maps := e.rodata + int(u32(data[8+16*i+12:]))
 			check(maps < e.pcdata || maps >= e.end)
+			e.masks = append(e.masks, maps)
 		}
 		return 8 + 16*count
 	case openDefers: // two numbers
@@ -178,38 +201,42 @@ func (e *early) funcdataSize(kind int, data []byte) int {
 	return 0
 }
 
-// differences are segments with what the first part does not have.
-func (e *early) differences() (list [][]byte) {
-	const gap = 24 // bytes that cost less than another segment
-	whole := e.memory[e.at:][:len(e.tables)]
-	for at := 0; at < len(whole); at++ {
-		if whole[at] == e.tables[at] {
+// differences are segments with what the first part does not have. They leave what the program may have changed meanwhile.
+func (e *early) differences(kept []bool) (list [][]byte) {
+	const gap = 48 // bytes that cost less than another segment
+	for at := 0; at < len(e.whole); at++ {
+		if e.whole[at] == e.memory[at] {
 			continue
 		}
 		end := at + 1
-		for i := end; i < min(end+gap, len(whole)); i++ {
-			if whole[i] != e.tables[i] {
+		for i := end; i < min(end+gap, len(e.whole)) && (i < e.end || !kept[i]); i++ {
+			if e.whole[i] != e.memory[i] {
 				end = i + 1
 			}
 		}
-		list = append(list, segment(e.at+at, whole[at:end]))
+		list = append(list, segment(at, e.whole[at:end]))
 		at = end
 	}
 	return list
 }
 
-// taken are the functions whose address is in memory or in the code of others, as that of an entry.
-func (p *program) taken() map[int]bool {
+// taken are the functions whose address is in memory that is kept or in the code of others in the first part, as that of an entry.
+func (p *program) taken(memory []byte, kept []bool) map[int]bool {
 	set := map[int]bool{}
 	note := func(pc uint64, but int) {
 		if f := int(pc>>16) - tableStart; pc&0xffff == 0 && f >= 0 && f < len(p.bodies) && f != but {
 			set[f] = true
 		}
 	}
-	for at := 0; at+8 <= len(p.memory); at += 8 {
-		note(binary.LittleEndian.Uint64(p.memory[at:]), -1)
+	for at := 0; at+8 <= len(memory); at += 8 {
+		if kept[at] {
+			note(binary.LittleEndian.Uint64(memory[at:]), -1)
+		}
 	}
 	for f, body := range p.bodies {
+		if !p.first[f] {
+			continue
+		}
 		for _, in := range p.instructions(body) {
 			if in.op == opI64Const { // a return address at the function's entry is its own
 				pc, _ := binary.Uvarint(in.bytes[1:])

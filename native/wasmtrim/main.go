@@ -80,6 +80,7 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 		}
 	}()
 	m := parseModule(program)
+	symbols := m.takeSymbols()
 	if m.find(sectionStart) >= 0 && first == nil && !telling { // it was trimmed
 		return program, nil, nil, nil
 	}
@@ -89,7 +90,7 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 		shorten(m.memory, text)
 	}
 	if telling {
-		small, rest = split(m, tables, nil)
+		small, rest = split(m, tables, nil, nil)
 		return small, rest, names, nil
 	}
 	if first == nil {
@@ -99,7 +100,7 @@ func trim(program, first []byte, telling bool, shaders ...[]byte) (small, rest [
 	for name := range strings.Lines(string(first)) {
 		wanted[strings.TrimSpace(name)] = true
 	}
-	small, rest = split(m, tables, func(f int) bool { return f < len(names) && wanted[names[f]] })
+	small, rest = split(m, tables, symbols, func(f int) bool { return f < len(names) && wanted[names[f]] })
 	return small, rest, names, nil
 }
 

@@ -16,15 +16,28 @@ import (
 )
 
 // build compiles the program of testdata.
-func build(t *testing.T) string {
+func build(t *testing.T, options ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program.wasm")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./testdata/program")
+	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", path}, options...)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "./testdata/program")...)
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
+}
+
+// linker makes the linker that lists symbols, and returns the option by which it is used.
+func linker(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "linker")
+	for _, args := range [][]string{{"go", "build", "-o", path, "./linker"}, {path}} {
+		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return "-toolexec=" + path
 }
 
 // run runs a program in Node.js.
@@ -112,9 +125,9 @@ func runSplit(t *testing.T, path, mode string, args ...string) (stdout, stderr s
 	return out.String(), errs.String(), err
 }
 
-// TestSplit leaves functions to the rest: all, half of them at random, and those that the program does not call.
+// TestSplit leaves functions and their data to the rest: all, half of them at random, and those that the program does not call.
 func TestSplit(t *testing.T) {
-	path := build(t)
+	path := build(t, linker(t))
 	program, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -63,8 +63,14 @@ func (p *program) instructions(body []byte) []instruction {
 // rewrite returns a function's body with its calls as the part that it is in has to make them.
 func (p *program) rewrite(body []byte, first bool) []byte {
 	locals, list := instructions(body)
+	list = shorter(list)
 	out := slices.Clone(locals)
 	for i, in := range list {
+		if in.op == opCallIndirect && first {
+			check(bytes.Equal(in.bytes, []byte{opCallIndirect, 0, 0}))
+			out = appendUint(append(out, opCall), uint64(p.told))
+			continue
+		}
 		if in.op != opCall {
 			out = append(out, in.bytes...)
 			continue
@@ -115,7 +121,7 @@ func isRigid(code []instruction) bool {
 
 // addRigid appends what counts calls that cannot be left.
 func (p *program) addRigid(out []byte, op byte) []byte {
-	return append(out, opGlobalGet, globals, opI32Const, 1, op, opGlobalSet, globals)
+	return append(out, opGlobalGet, globalRigid, opI32Const, 1, op, opGlobalSet, globalRigid)
 }
 
 // call appends a call of a function that has the index in the program.
@@ -128,48 +134,47 @@ func (p *program) call(out []byte, index int, first bool) []byte {
 		return appendUint(append(out, opCall), uint64(len(p.imports)))
 	case p.first[f] == first || p.typeOf[f] != 0:
 		return appendUint(append(out, opCall), uint64(p.number[f]))
-	default:
-		return append(appendInt(append(out, opI32Const), uint64(tableStart+f)), opCallIndirect, 0, 0)
 	}
+	out = appendInt(append(out, opI32Const), uint64(tableStart+f))
+	if first {
+		return appendUint(append(out, opCall), uint64(p.told))
+	}
+	return append(out, opCallIndirect, 0, 0)
 }
 
-// firstPart makes the module of the functions that the program needs at once, with stand-ins for the others.
+// firstPart makes the module of the functions that the program needs at once, with the stand-in for the others.
 func (p *program) firstPart(mark string, fill []byte) *module {
-	shift := len(p.imports) + 1 // the import of the stand-ins comes last
+	shift := len(p.imports) + 1 // the import of the stand-in comes last
 	var types, bodies, table [][]byte
-	stand := shift // what all stand-ins call
 	add := func(kind uint64, body []byte) int {
 		types, bodies = append(types, appendUint(nil, kind)), append(bodies, body)
 		return shift + len(types) - 1
 	}
+	stand := add(0, standIn(len(p.imports)))
+	p.told = add(p.typeNumber([]byte{typeI32, typeI32}, []byte{typeI32}), function([]byte{
+		opLocalGet, 1, opGlobalSet, globalTold, opLocalGet, 0, opLocalGet, 1, opCallIndirect, 0, 0,
+	}))
 	p.number = make([]int, len(p.bodies))
-	next := stand + 1
-	for _, first := range []bool{true, false} { // stand-ins compress better one beside the other
-		for f := range p.bodies {
-			if p.first[f] == first {
-				p.number[f] = next
-				next++
-			}
-		}
-	}
-	add(p.typeNumber([]byte{typeI32, typeI32}, []byte{typeI32}), standIn(len(p.imports)))
-	for f, body := range p.bodies {
+	next := p.told + 1
+	for f := range p.bodies {
+		p.number[f] = stand
 		if p.first[f] {
-			add(p.typeOf[f], p.rewrite(p.tell(f, body), true))
+			p.number[f] = next
+			next++
 		}
 		table = append(table, appendUint(nil, uint64(p.number[f])))
 	}
-	for f := range p.bodies {
-		if !p.first[f] {
-			add(0, function(append(appendInt([]byte{opLocalGet, 0, opI32Const}, uint64(tableStart+f)), appendUint([]byte{opCall}, uint64(stand))...)))
+	for f, body := range p.bodies {
+		if p.first[f] {
+			add(p.typeOf[f], p.rewrite(p.tell(f, body), true))
 		}
 	}
 	exports := p.firstExports(mark, add)
 	start := add(p.typeNumber(nil, nil), fill)
 	list := [][]byte{append(append(appendInt([]byte{0, opI32Const}, tableStart), opEnd), vector(table)...)}
 	imports := append(slices.Clone(p.imports), append(appendText(appendText(nil, importModule), "want"), 0, 0))
-	globalList := append([]byte{globals + 1}, p.section(sectionGlobal).content[1:]...)
-	globalList = append(globalList, typeI32, 1, opI32Const, 0, opEnd)
+	globalList := append([]byte{globals + 2}, p.section(sectionGlobal).content[1:]...)
+	globalList = append(globalList, typeI32, 1, opI32Const, 0, opEnd, typeI32, 1, opI32Const, 0, opEnd)
 	m := &module{memory: p.memory}
 	for _, s := range p.sections {
 		switch s.kind {
@@ -210,15 +215,15 @@ func function(code []byte) []byte {
 	return append(appendUint(nil, uint64(len(body))), body...)
 }
 
-// standIn is what stand-ins call, with the entry of the function that is wanted and its place in the table.
+// standIn is called with the entry of the function that is wanted.
 func standIn(want int) []byte {
-	code := appendUint([]byte{opLocalGet, 1, opCall}, uint64(want))
+	code := appendUint([]byte{opGlobalGet, globalTold, opCall}, uint64(want))
 	code = append(code, opIf, blockEmpty,
 		// The word before SP is where wasm_pc_f_loop looks for what to call: entry and function.
 		opGlobalGet, globalSP, opI32Const, 8, opI32Sub,
-		opLocalGet, 1, opI64ExtendU, opI64Const, 16, opI64Shl, opLocalGet, 0, opI64ExtendU, opI64Or, opI64Store, 3, 0,
+		opGlobalGet, globalTold, opI64ExtendU, opI64Const, 16, opI64Shl, opLocalGet, 0, opI64ExtendU, opI64Or, opI64Store, 3, 0,
 		opI32Const, 1, opGlobalSet, globalPause, opI32Const, 1, opReturn, opEnd,
-		opLocalGet, 0, opLocalGet, 1, opCallIndirect, 0, 0)
+		opLocalGet, 0, opGlobalGet, globalTold, opCallIndirect, 0, 0)
 	return function(code)
 }
 
@@ -254,8 +259,9 @@ func (p *program) firstExports(mark string, add func(kind uint64, body []byte) i
 	for i := range registers {
 		put(fmt.Sprint("g", i), 3, i)
 	}
-	put("rigid", 3, globals)
-	put(mark, 3, globals)
+	put("rigid", 3, globalRigid)
+	put("told", 3, globalTold)
+	put(mark, 3, globalRigid)
 	return list
 }
 

@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// A program of Go's is split by a list of the functions that it needs at once. The first part has these and, in place of each other one,
-// a stand-in at that one's place in the table by which Go calls functions. The rest is a module that takes the memory, the table and the
-// registers of the first part, and writes its functions over the stand-ins.
+// A program of Go's is split by a list of the functions that it needs at once. The first part has these and a stand-in, at the place of
+// each other one in the table by which Go calls functions. The rest is a module that takes the memory, the table and the
+// registers of the first part, and writes its functions over the stand-in. Calls through the table note which function is called, for the stand-in.
 //
-// A stand-in asks JavaScript for the rest, by the import sublet_rest.want. If that returns 0, the rest has come meanwhile, and
+// The stand-in asks JavaScript for the rest, by the import sublet_rest.want. If that returns 0, the rest has come meanwhile, and
 // the call goes on. Otherwise it leaves WebAssembly, as Go does when it has nothing to do: it writes which function is to go on to where the runtime
 // expects that, sets PAUSE and returns 1, upon which all callers return, down to JavaScript. That goes on later by restoring SP and calling
 // the export "go on", or the one with the name of the export of Go's that it had called.
@@ -27,7 +27,9 @@ const (
 
 	globalSP    = 0
 	globalPause = 7
-	globals     = 8
+	globals     = 8 // of Go's
+	globalRigid = globals
+	globalTold  = globals + 1 // the function that was called last through the table
 
 	importModule = "sublet_rest"
 )
@@ -45,7 +47,8 @@ type program struct {
 	first          []bool // whether a function belongs to the first part
 	number         []int  // of a function in the part that is being written, by its index in the program
 	leaves         map[int]bool
-	telling        bool // whether each function says that it is called, by the import of stand-ins
+	told           int  // the function of the first part by which functions are called through the table
+	telling        bool // whether each function says that it is called, by the import of the stand-in
 }
 
 type export struct {
@@ -125,7 +128,7 @@ func (p *program) checkLayout() {
 
 // split returns the two parts of a program. first tells which functions belong to the first one; some do anyway. For nil all do, and say
 // when they are called.
-func split(m *module, tables *layout, first func(function int) bool) (one, rest []byte) {
+func split(m *module, tables *layout, symbols []symbol, first func(function int) bool) (one, rest []byte) {
 	p := parseProgram(m)
 	if p.telling = first == nil; p.telling {
 		first = func(int) bool { return true }
@@ -144,7 +147,7 @@ func split(m *module, tables *layout, first func(function int) bool) (one, rest 
 	}
 	restModule := p.restPart()
 	clearPredicted := tables.predict()
-	data := tables.withhold(p.first, p.taken())
+	data := tables.withhold(p, symbols)
 	clearPredicted()
 	restModule.sections = append(restModule.sections, section{sectionData, vector(data)})
 	sum := sha256.Sum256(append(slices.Clone(restModule.section(sectionCode).content), m.memory...))

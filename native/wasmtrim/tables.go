@@ -90,9 +90,10 @@ func put32(b []byte, v uint32) { binary.LittleEndian.PutUint32(b, v) }
 // layout is where a program's tables of functions are in its memory.
 type layout struct {
 	memory                  []byte
-	list                    []string // names of the functions, in their order
-	pcdata, funcs, funcdata int      // addresses
-	end                     int      // of funcdata
+	list                    []string   // names of the functions, in their order
+	inlined                 [][]string // names of what is inlined in them
+	pcdata, funcs, funcdata int        // addresses
+	end                     int        // of funcdata
 	findFunc, rodata        int
 	firstRecord             int   // the first function's table
 	records                 []int // those of all
@@ -120,12 +121,12 @@ func trimTables(memory []byte) *layout {
 	seen := map[string]int{}
 	for i := range count {
 		f := t.funcs[u32(t.funcs[8*i+4:]):]
-		name := t.name(f)
+		name := t.name(u32(f[funcName:]))
 		if seen[name]++; seen[name] > 1 {
 			name = fmt.Sprintf("%s#%d", name, seen[name])
 		}
 		l.list = append(l.list, name)
-		t.trimFunc(f)
+		l.inlined = append(l.inlined, t.trimFunc(f))
 	}
 	t.names.replace()
 	t.pcdata.replace()
@@ -140,19 +141,19 @@ func only(memory, pattern []byte) int {
 	return at
 }
 
-// name returns a function's name.
-func (t *tables) name(f []byte) string {
-	name, _, _ := bytes.Cut(t.names.table[u32(f[funcName:]):], []byte{0})
+// name returns the name at an offset.
+func (t *tables) name(offset uint32) string {
+	name, _, _ := bytes.Cut(t.names.table[offset:], []byte{0})
 	return string(name)
 }
 
-// trimFunc takes a function's references to what goes, and moves what stays.
-func (t *tables) trimFunc(f []byte) {
+// trimFunc takes a function's references to what goes, and moves what stays. It returns the names of what is inlined.
+func (t *tables) trimFunc(f []byte) (inlined []string) {
 	pcdata, funcdata := int(u32(f[funcPCData:])), int(f[funcFuncData])
 	check(pcdata <= 16)
 	first := f[funcSize+4*pcdata:] // of the funcdata
 	if pcdata > pcdataInlTree && funcdata > inlTree {
-		t.dropInlining(f[funcSize+4*pcdataInlTree:], first[4*inlTree:])
+		inlined = t.dropInlining(f[funcSize+4*pcdataInlTree:], first[4*inlTree:])
 	}
 	t.keep(f[funcPCSP:])
 	for i := range pcdata {
@@ -180,6 +181,7 @@ func (t *tables) trimFunc(f []byte) {
 		to = t.names.move(u32(f[funcName:]), name[:bytes.IndexByte(name, 0)+1])
 	}
 	put32(f[funcName:], to)
+	return inlined
 }
 
 // keep moves the table of pcdata that is referred to.
@@ -211,18 +213,19 @@ func (t *tables) read(offset uint32) (table []byte, largest int64) {
 	}
 }
 
-// dropInlining clears a function's tree of inlined calls. The largest value of the pcdata that leads there tells its size.
-func (t *tables) dropInlining(pcdata, funcdata []byte) {
+// dropInlining clears a function's tree of inlined calls, and returns the names of the functions. The largest value of the pcdata that leads there tells its size.
+func (t *tables) dropInlining(pcdata, funcdata []byte) (names []string) {
 	offset := u32(funcdata)
 	if offset == noFuncData {
-		return
+		return nil
 	}
 	_, last := t.read(u32(pcdata))
 	put32(funcdata, noFuncData)
 	check(last < maxInlined)
 	tree := t.funcdata[offset:][:inlinedSize*(last+1)]
 	for entry := range slices.Chunk(tree, inlinedSize) {
-		check(int(u32(entry[inlinedName:])) < len(t.names.table))
+		names = append(names, t.name(u32(entry[inlinedName:])))
 	}
 	clear(tree)
+	return names
 }

@@ -27,14 +27,19 @@ func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	if err := fault.Ended(ctx, op); err != nil {
 		return nil, err
 	}
-	for _, wish := range wishes {
-		a, err := request(ctx, op, wish)
-		if err != nil {
-			return nil, err
-		}
+	asked := make([]js.Value, len(wishes)) // at the same time: a page waits for this before its first result
+	for i, wish := range wishes {
+		asked[i] = ask(wish)
+	}
+	for i, wish := range wishes {
+		a, failed := answered(ctx, op, wish, asked[i])
+		err = cmp.Or(err, failed)
 		if a != nil && !slices.ContainsFunc(list, func(known driver.Adapter) bool { return known.Info == a.info }) {
 			list = append(list, driver.Adapter{Info: a.info, Open: a.open})
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }
@@ -77,13 +82,21 @@ type adapter struct {
 	info   driver.AdapterInfo
 }
 
-// request asks for an adapter. It returns nil where there is none.
-func request(ctx context.Context, op string, wish map[string]any) (*adapter, error) {
+// ask asks for an adapter.
+func ask(wish map[string]any) js.Value {
 	g := gpu()
 	if g.Type() != js.TypeObject {
+		return js.Undefined()
+	}
+	return g.Call("requestAdapter", wish)
+}
+
+// answered waits for the adapter that was asked for. It returns nil where there is none.
+func answered(ctx context.Context, op string, wish map[string]any, asked js.Value) (*adapter, error) {
+	if asked.Type() != js.TypeObject {
 		return nil, nil
 	}
-	v, err := awaitPromise(ctx, op, g.Call("requestAdapter", wish))
+	v, err := awaitPromise(ctx, op, asked)
 	if err != nil || v.Type() != js.TypeObject {
 		return nil, err
 	}
@@ -100,7 +113,7 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := request(ctx, op, a.wish)
+	again, err := answered(ctx, op, a.wish, ask(a.wish))
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import * as crunchers from './crunchers.mjs';
 import {bytesOf, isBuffer} from './data.mjs';
 import {DTYPES, scalarBits} from './dtype.mjs';
 import {allocate, failure, guard, show} from './errors.mjs';
@@ -75,7 +76,7 @@ function memoryOf(where, source, {dtype, struct}) {
 export let handleOf;
 
 /** An array that kernels read and write under its name. */
-export class CruncherArray {
+export class CruncherArray extends crunchers.CruncherArray {
   #handle;
   #data;
   #name;
@@ -89,6 +90,7 @@ export class CruncherArray {
 
   /** @param {Crunch} crunch @param {unknown} name @param {unknown} source @param {unknown} options */
   constructor(crunch, name, source, options) {
+    super();
     const where = 'array', o = read(where, options, OPTIONS);
     if (typeof name !== 'string') throw failure('ErrInvalid', where, `name ${show(name)}`);
     const {type, data} = memoryOf(where, source, o), release = releaseOf(where, o.release), properties = propertiesOf(where, o);
@@ -209,7 +211,7 @@ const NUMBERS = DTYPES.filter(({size}) => size === 4);
 export const SCALARS = Object.freeze(NUMBERS.map(({name}) => name));
 
 /** A number that kernels know by its name. */
-export class CruncherScalar {
+export class CruncherScalar extends crunchers.CruncherScalar {
   #bits;
 
   static {
@@ -218,6 +220,7 @@ export class CruncherScalar {
 
   /** @param {unknown} name @param {unknown} value @param {unknown} dtype */
   constructor(name, value, dtype) {
+    super();
     const where = 'scalar', type = NUMBERS.find((t) => t.name === dtype);
     if (typeof name !== 'string' || name === '') throw failure('ErrName', where, show(name));
     if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is no number`);

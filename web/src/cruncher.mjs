@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Crunch} from './crunch.mjs';
 import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
+import {openDevicePipeline, openPipeline} from './crunch-pipeline.mjs';
+import {DevicePool} from './crunch-pool.mjs';
 import {CruncherTask, RANGE, arraysOf, integer, optionsOf, orderWords} from './crunch-task.mjs';
-import {part} from './download.mjs';
+import * as crunchers from './crunchers.mjs';
 import {failure, guard, listed, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
@@ -10,7 +13,7 @@ import {instead} from './nearest.mjs';
 import {Command} from './protocol.mjs';
 import {abortable, checkSignal, read, signalOf} from './source.mjs';
 
-/** @typedef {import('./crunch.mjs').Crunch} Crunch */
+export {Crunch};
 
 // In the order of wasm/cruncher/calls.go.
 const BALANCERS = Object.freeze(['default', 'legacy']);
@@ -56,7 +59,7 @@ function orderOf(where, crunch, id, kernels, range, params) {
 const deviceWords = (crunch, devices) => devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
 
 /** Calls that are queued; see Cruncher.batch. */
-export class CruncherBatch {
+export class CruncherBatch extends crunchers.CruncherBatch {
   /** Not to be collected while there may be more calls. */
   #cruncher;
   #crunch;
@@ -70,6 +73,7 @@ export class CruncherBatch {
 
   /** @param {Cruncher} cruncher @param {Crunch} crunch @param {number} number @param {AbortSignal} [signal] */
   constructor(cruncher, crunch, number, signal) {
+    super();
     this.#signal = signal;
     this.#cruncher = cruncher;
     this.#crunch = crunch;
@@ -122,7 +126,7 @@ export class CruncherBatch {
 export let cruncherOf;
 
 /** Computes kernels of the user's on several devices at once. */
-export class Cruncher {
+export class Cruncher extends crunchers.Cruncher {
   #crunch;
   #handle;
   #kernels;
@@ -135,6 +139,7 @@ export class Cruncher {
 
   /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices @param {GPUDevice | null} own the Gpu's */
   constructor(crunch, number, kernels, devices, own = null) {
+    super();
     this.#crunch = crunch;
     this.#own = own;
     this.#handle = new Held(crunch, new Store(), 'the cruncher', Command.CloseOpened);
@@ -200,8 +205,7 @@ export class Cruncher {
   async pool(options) {
     const where = 'pool', {mode, signal} = read(where, options, ['mode', 'signal']), way = word(where, 'mode', POOL_MODES, mode), watched = checkSignal(where, signal);
     this.#handle.use(where);
-    const {DevicePool} = await part(() => import('./crunch-pool.mjs')), own = this.#own, crunch = this.#crunch;
-    checkSignal(where, watched);
+    const own = this.#own, crunch = this.#crunch;
     const {handle} = await crunch.make(Command.Pool, [this.#handle.use(where), way], {where, signal: watched, keep: this});
     return new DevicePool(crunch, handle, this.#devices, (device) => deviceWords(crunch, devicesOf('addDevice', [device], own)));
   }
@@ -210,7 +214,6 @@ export class Cruncher {
   async pipeline(stages, options) {
     const signal = signalOf('pipeline', options);
     this.#handle.use('pipeline');
-    const {openPipeline} = await part(() => import('./crunch-pipeline.mjs'));
     return openPipeline(this.#crunch, this, stages, checkSignal('pipeline', signal));
   }
 
@@ -219,7 +222,6 @@ export class Cruncher {
     const where = 'devicePipeline', {device = 0, signal} = read(where, options, ['device', 'signal']), watched = checkSignal(where, signal);
     this.#handle.use(where);
     if (!Number.isInteger(device) || device < 0 || device >= this.#devices.length) throw failure('ErrDevices', where, `device ${show(device)}; the cruncher's are 0 to ${this.#devices.length - 1}`);
-    const {openDevicePipeline} = await part(() => import('./crunch-pipeline.mjs'));
     return openDevicePipeline(this.#crunch, this, device, stages, checkSignal(where, watched));
   }
 

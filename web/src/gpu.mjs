@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {most, sized, withOptions} from './arguments.mjs';
-import {Crunch} from './crunch.mjs';
-import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
 import {CRUNCHER_PROGRAM, part} from './download.mjs';
 import {COMPLEX64, FLOAT32, dtypeOf, dtypeOfClass, holds, numbersIn, typedArrayClass} from './dtype.mjs';
@@ -33,6 +31,11 @@ import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
+
+/** @typedef {import('./crunch.mjs').Crunch} Crunch */
+
+/** What crunchers are made with, which comes with the first one. */
+const crunchers = () => part(() => import('./cruncher.mjs'));
 
 /** The programs of crunchers that have started. @type {WeakMap<Promise<Crunch>, Crunch>} */
 const started = new WeakMap();
@@ -369,6 +372,8 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   async cruncher(wgsl, options) {
     const device = this.#device;
     this.#session.check();
+    const {Cruncher} = await crunchers();
+    this.#session.check();
     return Cruncher.open(() => this.#cruncherProgram(device), device, wgsl, options);
   }
 
@@ -413,7 +418,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   async #startCruncher(device) {
     const loading = this.#loading ??= moduleOf(this.#wasm, CRUNCHER_PROGRAM, this.#info.threads); // a response can be read once only
     loading.module.catch(() => { this.#loading = null; });
-    const crunch = await Crunch.open(loading, device, this.#info.driver);
+    const {Crunch} = await crunchers(), crunch = await Crunch.open(loading, device, this.#info.driver);
     crunch.leaks = this.#session.leaks;
     return crunch;
   }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {MatrixMemory} from './contract.mjs';
-import {Cruncher, CruncherBatch} from './cruncher.mjs';
-import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
+import {Cruncher, CruncherArray, CruncherBatch, CruncherScalar} from './crunchers.mjs';
 import {MOST_THREADS} from './crew-block.mjs';
+import {part} from './download.mjs';
 import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
-import {Leaks} from './leaks.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
@@ -23,6 +22,11 @@ export {
   BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, MatrixMemory, NN, Optimiser, Param, Params, Quantised, Recording,
   Sparse, SubletError, Tensor, View,
 };
+
+// Minifiers shorten the names of classes, by which consoles and debuggers show objects.
+for (const [name, Class] of Object.entries({BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Fn, MatrixMemory, NN, Optimiser, Param, Params, Quantised, SubletError})) {
+  Object.defineProperty(Class, 'name', {value: name, configurable: true});
+}
 
 const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm', 'signal']);
 /** The level of debugging that is not Go's. */
@@ -58,7 +62,13 @@ async function settled(source) {
 async function open(device, {power, threads, debug}, programs) {
   const sources = {wasm: await settled(programs.wasm), simdWasm: await settled(programs.simdWasm)}, cruncher = await programs.cruncherWasm;
   const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads});
-  if (debug === LEAKS) opened.connection.leaks = new Leaks();
+  if (debug === LEAKS) {
+    const {Leaks} = await part(() => import('./leaks.mjs')).catch((error) => {
+      opened.connection.close();
+      throw error;
+    });
+    opened.connection.leaks = new Leaks(import.meta.url);
+  }
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

@@ -14,8 +14,10 @@ import {Op} from './protocol.mjs';
 /** The name of the method by which Node prints an object. */
 export const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** Names the objects of a class in DevTools, which take no getter for it. @param {{prototype: object}} Class @param {string} name */
-export function tag({prototype}, name) {
+/** Names a class, whose own name is shortened, and its objects in DevTools, which take no getter for it. @param {{prototype: object}} Class @param {string} name */
+export function tag(Class, name) {
+  const {prototype} = Class;
+  Object.defineProperty(Class, 'name', {value: name, configurable: true});
   Object.defineProperty(prototype, Symbol.toStringTag, {value: `Sublet${name}`, configurable: true});
 }
 

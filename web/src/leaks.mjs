@@ -12,13 +12,13 @@ import {Node} from './node.mjs';
 /** The most frames of a stack. */
 const FRAMES = 30;
 
-/** Where an object is made, without the calls within this package. */
-function stackHere() {
-  const own = import.meta.url, E = /** @type {any} */ (Error), {stackTraceLimit} = E;
+/** Where an object is made, without the calls within this package. @param {readonly string[]} own its files */
+function stackHere(own) {
+  const E = /** @type {any} */ (Error), {stackTraceLimit} = E;
   E.stackTraceLimit = FRAMES;
   const lines = (new Error().stack ?? '').split('\n').filter((line) => line.trim() !== '' && !/^Error\b/.test(line));
   E.stackTraceLimit = stackTraceLimit;
-  const outside = lines.filter((line) => !line.includes(own));
+  const outside = lines.filter((line) => !own.some((file) => line.includes(file)));
   return (outside.length > 0 ? outside : lines).join('\n'); // a bundler may have put everything into one file
 }
 
@@ -37,10 +37,16 @@ const sizeText = ({kind, shape, dtype, bytes}) => `${kind}${shape ? ` ${shape.jo
 export class Leaks {
   /** Matrices and the like; functions by their handles, because the collector watches what is behind these. @type {Map<Held | number, {told: Omit<Leak, 'bytes' | 'stack'>, stack: string}>} */
   #open = new Map();
+  #own;
+
+  /** @param {string} module the package's, which is not this part of it */
+  constructor(module) {
+    this.#own = [module, import.meta.url];
+  }
 
   /** @param {Held | number} held @param {object} key */
   opened(held, key) {
-    this.#open.set(held, {told: describe(key, held), stack: stackHere()});
+    this.#open.set(held, {told: describe(key, held), stack: stackHere(this.#own)});
   }
 
   /** @param {Held | number} held */

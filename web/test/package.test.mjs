@@ -7,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
+import {gzipSync} from 'node:zlib';
 import {compile} from './compile.mjs';
 import {build} from 'esbuild';
 
@@ -30,6 +31,11 @@ test('the package holds what it promises and what it loads, and nothing else', (
   for (const path of [...promised, ...programs, ...parts, 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
   const known = /^(package\.json|README\.md|dist\/((index|wasm)\.d\.ts|types\/\w+\.d\.ts|(index|thread|parts\/.+)\.mjs(\.map)?|sublet[\w-]*\.wasm|LICENSE|NOTICE))$/;
   for (const path of packed) assert.match(path, known);
+});
+
+test('a page loads little before its first product', () => {
+  const sizes = ['index.mjs', 'sublet.wasm'].map((name) => gzipSync(readFileSync(`${root}/dist/${name}`), {level: 9}).length);
+  assert.ok(sizes[0] + sizes[1] <= 510_000, `${sizes.join(' + ')} bytes, compressed`);
 });
 
 test('consoles show classes by their names, and errors in Node no endless line', async () => {

@@ -3,6 +3,8 @@
 // Compiled, never run: the declarations hold together, and what implements them does so.
 
 import type * as api from '../index.js';
+import * as arrays from '../src/crunch-array.mjs';
+import * as crunchers from '../src/cruncher.mjs';
 import * as made from '../src/index.mjs';
 
 /** What the package declares and what it does agree, method by method. */
@@ -28,7 +30,7 @@ const nnDeclared: Methods<api.NN> = nnMade, optimiserDeclared: Methods<api.Optim
 const normDeclared: Methods<api.BatchNorm> = normMade, statisticsDeclared: Methods<api.BatchStatistics> = statisticsMade;
 const quantisedDeclared: Methods<api.Quantised> & Pick<api.Quantised, 'rows' | 'cols' | 'bits'> = quantisedMade;
 void [tensorDeclared, nnDeclared, optimiserDeclared, normDeclared, statisticsDeclared, quantisedDeclared];
-declare const cruncherMade: made.Cruncher, batchMade: made.CruncherBatch, arrayMade: made.CruncherArray, scalarMade: made.CruncherScalar;
+declare const cruncherMade: crunchers.Cruncher, batchMade: crunchers.CruncherBatch, arrayMade: arrays.CruncherArray, scalarMade: arrays.CruncherScalar;
 const cruncherDeclared: Methods<api.Cruncher> & Pick<api.Cruncher, 'kernels' | 'devices' | 'closed' | 'last'> = cruncherMade;
 const batchDeclared: Methods<api.CruncherBatch> & Pick<api.CruncherBatch, 'reached' | 'remaining'> = batchMade;
 const arrayDeclared: Methods<api.CruncherArray> & Omit<{ [K in keyof api.CruncherArray as api.CruncherArray[K] extends (...args: never[]) => unknown ? never : K]: api.CruncherArray[K] }, 'dtype'> = arrayMade;

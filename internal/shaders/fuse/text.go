@@ -339,7 +339,7 @@ func (f *Func) value(c Instr) string {
 	}
 	text := c.Op.Text(c.Type, "v"+num(c.X), "v"+num(c.Y), "v"+num(c.Z))
 	if c.Type != f.Type { // the aliases are those of the function's own type
-		text = strings.NewReplacer("V(", f.vector(c.Type)+"(", "T(", c.Type.WGSL()+"(").Replace(text)
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "V(", f.vector(c.Type)+"("), "T(", c.Type.WGSL()+"(")
 	}
 	return text
 }

@@ -175,6 +175,22 @@ func made(t fuse.Type, bits uint32) string {
 	return t.FromBits("vec4<"+t.WGSL()+">") + "(vec4<u32>(" + strconv.FormatUint(uint64(bits), 10) + "u | (p.shape.rows & 0u)))"
 }
 
+// words replaces the words of states, none of which another one brings. A strings.Replacer costs pages 3 KB.
+func (f fold) words(text string) string {
+	for _, word := range [...][2]string{
+		{"NAN", made(floats, nan)},
+		{"-INF", made(floats, 0xff800000)},
+		{"EXP(x.a - t)", fuse.OpExp.Text(floats, "(x.a - t)")},
+		{"EXP(y.a - t)", fuse.OpExp.Text(floats, "(y.a - t)")},
+		{"LOG(x.b)", fuse.OpLog.Text(floats, "x.b")},
+		{"POW(x, n)", fuse.OpPow.Text(floats, "x", "n")},
+		{"E(", "vec4<" + f.of.WGSL() + ">("},
+	} {
+		text = strings.ReplaceAll(text, word[0], word[1])
+	}
+	return text
+}
+
 // text writes the state and what is done with it.
 func (f fold) text() string {
 	s := f.state()
@@ -182,18 +198,15 @@ func (f fold) text() string {
 	if !f.last {
 		finish = "x"
 	}
-	words := strings.NewReplacer("NAN", made(floats, nan), "-INF", made(floats, 0xff800000), "E(", "vec4<"+f.of.WGSL()+">(",
-		"EXP(x.a - t)", fuse.OpExp.Text(floats, "(x.a - t)"), "EXP(y.a - t)", fuse.OpExp.Text(floats, "(y.a - t)"),
-		"LOG(x.b)", fuse.OpLog.Text(floats, "x.b"), "POW(x, n)", fuse.OpPow.Text(floats, "x", "n"))
 	if len(s.planes) > 0 {
-		return words.Replace(f.planesText(s))
+		return f.words(f.planesText(s))
 	}
 	combine := f.merging().Text(f.of, "x", "y")
 	number := ""
 	if strings.Contains(finish, "n") {
 		number = "  let n = V(bitcast<f32>(p.shape.number));\n"
 	}
-	return words.Replace(shaders.Fill("alias S = V;\nfn identity() -> S { return $0; }\nfn combine(x: S, y: S) -> S { return $1; }\n"+
+	return f.words(shaders.Fill("alias S = V;\nfn identity() -> S { return $0; }\nfn combine(x: S, y: S) -> S { return $1; }\n"+
 		"fn load(f: Fixed, i: u32, j: u32) -> S { return apply(f, i, j, V()); }\n"+
 		"fn leading(s: S, n: u32) -> S { return select(identity(), s, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }\n"+
 		"fn folded(s: S) -> S {\n  let h = combine(V(s.x, s.y, s.x, s.y), V(s.z, s.w, s.z, s.w));\n  return combine(h, V(h.y));\n}\n"+
