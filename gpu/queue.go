@@ -41,9 +41,18 @@ func (d *Device) Idle() bool {
 	if d.lock("Idle") != nil {
 		return false
 	}
-	busy, ok := d.queue.drv.(idler)
+	q := d.queue
 	d.mu.Unlock()
-	return ok && d.flush(ended) == nil && busy.Idle()
+	busy, ok := q.drv.(idler)
+	if !ok || d.flush(ended) != nil || !busy.Idle() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.queue == q {
+		d.settle(q.next)
+	}
+	return d.queue == q
 }
 
 // waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.

@@ -4,12 +4,34 @@ package software
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
+
+// TestIdleRefused has a list refused. The device is not idle until a call has returned that.
+func TestIdleRefused(t *testing.T) {
+	d := prepared(t, 0, time.Hour, func() {})
+	check(t, d.Wait(t.Context()))
+	if !d.Idle() {
+		t.Error("at work when everything is done")
+	}
+	d.refuse(&work{number: 1}, "a", fault.Fail("test", fault.ErrLimit))
+	if d.Idle() {
+		t.Error("idle with an error that nobody knows")
+	}
+	if err := d.Submit(new(driver.CommandList)); !errors.Is(err, fault.ErrLimit) || !d.Idle() {
+		t.Errorf("%v, idle: %v", err, d.Idle())
+	}
+	check(t, d.Close())
+	if d.Idle() {
+		t.Error("idle after it was closed")
+	}
+}
 
 // timedEngine has programs that know how long they take.
 type timedEngine struct {

@@ -278,6 +278,18 @@ func (s *Session) Count(n int) (unfinished int) {
 	return s.working
 }
 
+// Rests reports whether everything is done, and the page was told every error: a command that waits would be answered at once, and
+// without an error.
+func (s *Session) Rests() bool {
+	if !gpu.RunsSIMD || s.Idle == nil {
+		return false
+	}
+	s.mu.Lock()
+	rests := s.working == 0 && s.untold == nil
+	s.mu.Unlock()
+	return rests && s.Idle()
+}
+
 func (s *Session) cancel(ticket uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
