@@ -48,11 +48,12 @@ func (d *Device) Idle() bool {
 		return false
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.queue == q {
+	same := d.queue == q
+	if same {
 		d.settle(q.next)
 	}
-	return d.queue == q
+	d.mu.Unlock()
+	return same
 }
 
 // waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.

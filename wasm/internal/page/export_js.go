@@ -49,7 +49,7 @@ func exportPost(words uint32) int32 {
 		return 0
 	}
 	unfinished := int32(served.session.Post(arena[:words]))
-	if unfinished == 0 && served.session.Rests() {
+	if gpu.RunsSIMD && unfinished == 0 && served.session.Rests() {
 		return -1
 	}
 	return unfinished

@@ -281,13 +281,10 @@ func (s *Session) Count(n int) (unfinished int) {
 // Rests reports whether everything is done, and the page was told every error: a command that waits would be answered at once, and
 // without an error.
 func (s *Session) Rests() bool {
-	if !gpu.RunsSIMD || s.Idle == nil {
-		return false
-	}
 	s.mu.Lock()
 	rests := s.working == 0 && s.untold == nil
 	s.mu.Unlock()
-	return rests && s.Idle()
+	return rests && s.Idle != nil && s.Idle()
 }
 
 func (s *Session) cancel(ticket uint32) {

@@ -115,7 +115,7 @@ func TestRests(t *testing.T) {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
-	rests(false, "a device that may be anything")
+	rests(false, "a device of which nobody knows")
 	s.Idle = func() bool { return !busy }
 	rests(true, "at first")
 	go s.Run()
