@@ -55,10 +55,19 @@ func (p timedProgram) Takes(*Dispatch) time.Duration { return *p.takes }
 func TestBrief(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
-		d := prepared(t, 0, time.Hour, func() { ran++ })
+		var d *Device
+		gate := make(chan struct{}) // closed when goroutines may go on
+		close(gate)
+		run := func() {
+			if !d.queue.brief.runs {
+				<-gate
+			}
+			ran++
+		}
+		d = prepared(t, 0, time.Hour, run)
 		var takes time.Duration
 		d.engine, d.queue.burst = timedEngine{takes: &takes}, 1
-		check(t, d.NewKernel(t.Context(), 2, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) { ran++ }}))
+		check(t, d.NewKernel(t.Context(), 2, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) { run() }}))
 		for _, c := range []struct {
 			takes  time.Duration
 			launch int // so many, each in a list of its own
@@ -68,6 +77,7 @@ func TestBrief(t *testing.T) {
 			synctest.Wait()
 			ran, takes = 0, c.takes
 			d.queue.brief.since = 0
+			gate = make(chan struct{})
 			for range c.launch {
 				var list driver.CommandList
 				list.Dispatch(2, 1, [3]uint32{1, 1, 1}, nil)
@@ -76,6 +86,7 @@ func TestBrief(t *testing.T) {
 			if ran != c.want || d.Idle() != (c.want == c.launch) {
 				t.Errorf("%d of %d lists of %v have run, want %d; idle: %v", ran, c.launch, c.takes, c.want, d.Idle())
 			}
+			close(gate)
 		}
 		check(t, d.Wait(t.Context()))
 		if ran != 12 || !d.Idle() {
