@@ -304,7 +304,7 @@ export class Connection {
 
   flush() {
     this.check();
-    if (this.#flushed && this.message.at === 0) return;
+    if (this.message.at === 0 && (this.#flushed || this.#resting)) return;
     this.message.command(Command.Flush, []);
     this.post();
     this.#flushed = true;

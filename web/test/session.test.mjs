@@ -128,6 +128,8 @@ test('a program that rests is not asked to', async () => {
   const a = gpu.zeros(1, 1);
   assert.ok(await asks(), 'there is a message yet');
   assert.ok(!await asks());
+  gpu.flush();
+  assert.equal(program.messages.length, 0, 'there is nothing to flush');
   assert.ok(await asks({signal: new AbortController().signal}));
   a.assign(2);
   assert.ok(await asks());
