@@ -41,9 +41,19 @@ func (d *Device) Idle() bool {
 	if d.lock("Idle") != nil {
 		return false
 	}
-	busy, ok := d.queue.drv.(idler)
+	q := d.queue
 	d.mu.Unlock()
-	return ok && d.flush(ended) == nil && busy.Idle()
+	busy, ok := q.drv.(idler)
+	if !ok || d.flush(ended) != nil || !busy.Idle() {
+		return false
+	}
+	d.mu.Lock()
+	same := d.queue == q
+	if same {
+		d.settle(q.next)
+	}
+	d.mu.Unlock()
+	return same
 }
 
 // waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.

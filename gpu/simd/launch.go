@@ -70,8 +70,12 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	l.next.Store(0)
 	known := pace.get()
 	all := time.Duration(known * float64(total))
+	whole := worthSplitting
+	if len(p.scratch) == 1 { // nobody to share it with
+		whole = chunkTime
+	}
 	switch {
-	case total == 1 || known > 0 && all < worthSplitting && p.bounded:
+	case total == 1 || known > 0 && all < whole && p.bounded:
 		l.next.Store(uint64(total))
 		l.run(in, scratch, 0, total)
 	case known > 0 && (p.bounded || all >= worthSplitting): // every thread begins with one

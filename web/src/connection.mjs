@@ -58,6 +58,8 @@ export class Connection {
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;
   #pumping = false;
+  /** Whether the program said, when it was called last, that it has nothing to do and no error to tell. */
+  #resting = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
   #end = () => {};
@@ -189,7 +191,8 @@ export class Connection {
     if (words === 0) return;
     this.message.at = 0;
     this.#flushed = false;
-    const unfinished = this.#enter(({rest}) => rest.post(words, this.objects.lends));
+    const outcome = this.#enter(({rest}) => rest.post(words, this.objects.lends)), unfinished = Math.max(outcome, 0);
+    this.#resting = outcome < 0;
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -200,6 +203,9 @@ export class Connection {
       this.#program?.resume();
     });
   }
+
+  /** Whether there is nothing to wait for: everything was posted, and is done. @protected */
+  get resting() { return this.#resting && this.message.at === 0; }
 
   /** @protected @param {number} command @param {readonly number[]} words */
   send(command, words) {
@@ -298,7 +304,7 @@ export class Connection {
 
   flush() {
     this.check();
-    if (this.#flushed && this.message.at === 0) return;
+    if (this.message.at === 0 && (this.#flushed || this.#resting)) return;
     this.message.command(Command.Flush, []);
     this.post();
     this.#flushed = true;

@@ -216,6 +216,8 @@ export class Session extends Connection {
 
   /** @param {AbortSignal} [signal] @returns {Promise<void>} */
   async wait(signal) {
+    this.check();
+    if (this.resting && !signal) return this.direct('gpu');
     if (this.device && !signal) {
       this.flush();
       await idle(this.device); // so that Go need not wait, which takes it longer

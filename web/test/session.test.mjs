@@ -114,6 +114,41 @@ test('what waits can be given up', async () => {
   }
 });
 
+test('a program that rests is not asked to', async () => {
+  const {program, session, gpu, sent} = newGpu(), asked = () => sent().filter((c) => c.command === Command.Wait);
+  /** Whether sync() asks the program. */
+  const asks = async (options) => {
+    const waiting = gpu.sync(options), [wait] = asked();
+    if (wait) session.settle(wait.words[0]);
+    await waiting;
+    return wait !== undefined;
+  };
+  assert.ok(await asks(), 'the program has said nothing yet');
+  program.unfinished = -1;
+  const a = gpu.zeros(1, 1);
+  assert.ok(await asks(), 'there is a message yet');
+  assert.ok(!await asks());
+  gpu.flush();
+  assert.equal(program.messages.length, 0, 'there is nothing to flush');
+  assert.ok(await asks({signal: new AbortController().signal}));
+  a.assign(2);
+  assert.ok(await asks());
+  program.unfinished = 1;
+  gpu.zeros(1, 1);
+  gpu.flush();
+  assert.ok(await asks(), 'it is at work');
+  program.unfinished = 0;
+  gpu.zeros(1, 1);
+  gpu.flush();
+  assert.ok(await asks(), 'it has an error to tell');
+  program.unfinished = -1;
+  gpu.zeros(1, 1);
+  gpu.flush();
+  program.end('exit code 2');
+  await turn();
+  await rejects('exited', gpu.sync());
+});
+
 test('borrowed data is copied when it is not taken', async () => {
   const {program, session, gpu} = newGpu();
   program.unfinished = 1; // Go waits for something

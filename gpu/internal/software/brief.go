@@ -88,9 +88,9 @@ func (d *Device) performBrief(w *work) {
 	}
 }
 
-// Idle reports whether everything submitted so far is done.
+// Idle reports whether everything submitted so far is done, and there is no error that a call is still to return.
 func (d *Device) Idle() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return over(d.queue.last)
+	return over(d.queue.last) && d.refusal == nil && d.Usable("") == nil
 }

@@ -44,15 +44,15 @@ const (
 
 // program decodes expressions.
 type program struct {
-	*page.Reader // of the instruction at hand
-	bridge       *Bridge
-	values       []anyExpr
-	depths       []int       // operations on top of each other that each value is
-	depth        int         // of the value at hand
-	temps        []*anyDense // to be closed when the command is over
-	args         []anyArg
-	systems      []systems  // that were evaluated on the way, in parts of an expression
-	rec          *recording // that the expression becomes part of, or nil
+	page.Reader // of the instruction at hand
+	bridge      *Bridge
+	values      []anyExpr
+	depths      []int       // operations on top of each other that each value is
+	depth       int         // of the value at hand
+	temps       []*anyDense // to be closed when the command is over
+	args        []anyArg
+	systems     []systems  // that were evaluated on the way, in parts of an expression
+	rec         *recording // that the expression becomes part of, or nil
 }
 
 // run decodes an expression and returns its value.
@@ -101,9 +101,6 @@ func (p *program) release() {
 	clear(p.args)
 	p.temps, p.values, p.depths, p.depth, p.args, p.systems = p.temps[:0], p.values[:0], p.depths[:0], 0, p.args[:0], p.systems[:0]
 }
-
-// deepen counts the operations that one instruction is put together of.
-func (p *program) deepen() { p.depth += composed }
 
 func (p *program) value(i uint32) anyExpr {
 	if uint64(i) >= uint64(len(p.values)) {
@@ -194,11 +191,13 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		number, count := p.index(), p.index()
 		return matrix.Shaped(number, t, p.some(count), p.doubles())
 	case OpTensor:
-		defer p.deepen()
-		return p.tensor()
+		v := p.tensor()
+		p.depth += composed
+		return v
 	case OpLayer:
-		defer p.deepen()
-		return p.layer()
+		v := p.layer()
+		p.depth += composed
+		return v
 	case OpSoftmax, OpLogSoftmax, OpHardmax:
 		x := p.operand()
 		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)

@@ -120,7 +120,7 @@ type Reader struct {
 }
 
 // Read returns a reader of words.
-func (s *Session) Read(words []uint32) *Reader { return &Reader{s.Page, words} }
+func (s *Session) Read(words []uint32) Reader { return Reader{s.Page, words} }
 
 // Word reads a word.
 func (r *Reader) Word() (w uint32) {

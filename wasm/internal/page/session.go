@@ -77,10 +77,12 @@ func New[P any](page Page, program P, table []Spec[P]) *Session {
 			spec.Run(program, words)
 		case spec.Now != nil && n > 0:
 			*flags = Ticket
-			s.Settle(words[0], spec.Now(program, s.Read(words[1:])), nil)
+			r := s.Read(words[1:])
+			s.Settle(words[0], spec.Now(program, &r), nil)
 		case spec.Later != nil && n > 0:
 			*flags = Ticket
-			s.Go(words[0], spec.Later(program, s.Read(words[1:])))
+			r := s.Read(words[1:])
+			s.Go(words[0], spec.Later(program, &r))
 		case c == CmdCancel && n == 1:
 			s.cancel(words[0])
 		default:
@@ -276,6 +278,15 @@ func (s *Session) Count(n int) (unfinished int) {
 	defer s.mu.Unlock()
 	s.working += n
 	return s.working
+}
+
+// Rests reports whether everything is done, and the page was told every error: a command that waits would be answered at once, and
+// without an error.
+func (s *Session) Rests() bool {
+	s.mu.Lock()
+	rests := s.working == 0 && s.untold == nil
+	s.mu.Unlock()
+	return rests && s.Idle != nil && s.Idle()
 }
 
 func (s *Session) cancel(ticket uint32) {

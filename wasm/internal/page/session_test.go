@@ -5,6 +5,7 @@ package page_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -95,6 +96,49 @@ func TestSession(t *testing.T) {
 	if f := s.Untold(); f != nil {
 		t.Error(f)
 	}
+}
+
+// TestRests looks when a session says that nothing is left to do: not while the device or a goroutine is at work, and not before the page
+// was told of an error.
+func TestRests(t *testing.T) {
+	p := &fakePage{settled: make(chan outcome, 1)}
+	busy, end := false, make(chan struct{})
+	s := page.New(p, 0, []page.Spec[int]{
+		page.CmdSet: {Run: func(int, []uint32) { page.Invalid("nobody asks") }},
+		page.CmdCompute: {Later: func(int, *page.Reader) page.Work {
+			return func(context.Context) (any, error) { <-end; return nil, nil }
+		}},
+	})
+	rests := func(want bool, when string) {
+		t.Helper()
+		if got := s.Rests(); got != want {
+			t.Errorf("%s: %v", when, got)
+		}
+	}
+	rests(false, "a device of which nobody knows")
+	s.Idle = func() bool { return !busy }
+	rests(true, "at first")
+	go s.Run()
+	s.Post(command(page.CmdCompute, 1))
+	rests(false, "a goroutine at work")
+	close(end)
+	<-p.settled
+	for s.Count(0) > 0 {
+		runtime.Gosched()
+	}
+	rests(true, "after it")
+	busy = true
+	rests(false, "a device at work")
+	busy = false
+	s.Post(command(page.CmdSet))
+	for s.Count(0) > 0 {
+		runtime.Gosched()
+	}
+	rests(false, "an error")
+	if s.Untold() == nil {
+		t.Error("no error")
+	}
+	rests(true, "an error that was told")
 }
 
 // TestCancelBehindCommand gives up a call that the command at hand waits for, and with it what is queued.
