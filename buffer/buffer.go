@@ -19,7 +19,7 @@ type Region = memory.Region
 // Range returns the region of size bytes from offset on.
 func Range(offset, size int) Region { return memory.Between(offset, offset+size) }
 
-// Mode tells whose memory a buffer is.
+// Mode says who owns the memory of a buffer.
 type Mode uint8
 
 // The modes.
@@ -32,8 +32,7 @@ const (
 // String returns the mode in lower case.
 func (m Mode) String() string { return [...]string{"owned", "external", "mapped"}[m%3] }
 
-// Flags tell what becomes of memory that a matrix is made from or set to. Without any, the memory is the CPU's and is
-// copied.
+// Flags say how a matrix uses the memory that it is made from or set to. 0 means that it is host memory, of which the matrix keeps a copy.
 type Flags uint8
 
 // The flags, which exclude each other.
@@ -42,10 +41,10 @@ const (
 	SetValueOnDevice                   // the memory is the device's, and is copied
 )
 
-// Location tells where the current bits are.
+// Location says where the current bytes of a buffer are.
 type Location uint8
 
-// The locations. None is the state of an owned buffer that nobody wrote yet: it reads as zeros.
+// The locations. None is the state of an owned buffer before the first write: it reads as zeros.
 const (
 	None   Location = 0
 	Host   Location = 1
@@ -61,12 +60,12 @@ var (
 	ErrNil   = fault.New("ErrNil", "nil memory")
 	ErrShort = fault.New("ErrShort", "memory too short")
 	ErrSize  = fault.New("ErrSize", "impossible size")
-	// What packages matrix and ndarray say of layouts, so that one name is one error.
+	// Errors of packages matrix and ndarray about layouts, which are here so that both return the same ones.
 	ErrShape  = fault.New("ErrShape", "dimension mismatch")
 	ErrIndex  = fault.New("ErrIndex", "index out of range")
 	ErrStride = fault.New("ErrStride", "impossible stride or offset")
-	// ErrUnsynced: results are needed on the host or by way of it in a call that does not wait. Sync them before. That is so for a copy
-	// of memory larger than the device's largest buffer; and in a page for what kernels wrote to overlapping memory on
+	// ErrUnsynced: a call that must not wait needs results on the host, or has to copy them through it. Call Sync before. This concerns
+	// copies of memory larger than the device's largest buffer and, in a page, results that kernels wrote to overlapping memory on
 	// another device, or at a distance that is no multiple of 4 bytes.
 	ErrUnsynced = memory.ErrUnsynced
 	// ErrIncomplete: a result larger than the device's budget was being written to wrapped memory when its computation failed.
@@ -78,7 +77,7 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail("buffer: "+op, err, fault.Text(detail...))
 }
 
-// named is an error of a lower package, or nil, as one of this package's call.
+// named returns an error of a lower package, or nil, under the name of this package's call.
 func named(op string, err error) error { return fault.In("buffer: ", op, err) }
 
 // Buffer is memory that kernels can use. Make one with [New], [FromHost], [Wrap], [WrapDevice] or [Map], and Close it
@@ -86,7 +85,7 @@ func named(op string, err error) error { return fault.In("buffer: ", op, err) }
 type Buffer struct {
 	dev      *gpu.Device
 	mode     Mode
-	windowed bool // host memory that the device cannot hold as a whole
+	windowed bool // host memory larger than what the device can hold as a whole
 	size     int
 
 	mu       sync.Mutex
@@ -150,7 +149,7 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 }
 
 // Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
-// results reach it at Sync. Memory that is ReadOnly is never written: whatever would is ErrReadOnly, at once. Go memory
+// results reach it at Sync. Calls that would write memory that is ReadOnly fail at once with ErrReadOnly. Go memory
 // may be larger than the device can hold, and is then used in ranges; see [Buffer.Use]. release may be nil.
 func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 	b := &Buffer{}
@@ -160,7 +159,7 @@ func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 	return b, nil
 }
 
-// InitWrap is [Wrap] for a Buffer that is part of an object of the caller's: one allocation less. b is the zero value.
+// InitWrap is [Wrap] for a Buffer inside another object, which saves an allocation. b is the zero value.
 func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	const op = "Wrap"
 	if b == nil || b.dev != nil {
@@ -203,14 +202,14 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 	return b, nil
 }
 
-// hold gives a new buffer memory of its device that has its bytes.
+// hold makes device memory that has the current bytes the memory of a new buffer.
 func (b *Buffer) hold(mem *gpu.Buffer, mappable bool) {
 	m, _ := b.backing().Lock(context.Background()) // it is nobody else's
 	m.Hold(b.back, mem, mappable)
 	m.Unlock()
 }
 
-// Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
+// Map makes memory that the CPU and kernels both use: one memory on a device with FeatureMappable, else a host and a device copy.
 func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	const op = "Map"
 	b, err := New(dev, size)
@@ -230,7 +229,7 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	return b, nil
 }
 
-// backing returns the buffer as its memory knows it. The buffer is locked and not closed.
+// backing returns the record of the buffer in its memory, which it makes at first use. The buffer is locked and not closed.
 func (b *Buffer) backing() *memory.Backing {
 	if b.back == nil {
 		b.back = memory.New(b.dev, b.size, b.host, b.mode == External, b.windowed)
@@ -239,7 +238,7 @@ func (b *Buffer) backing() *memory.Backing {
 	return b.back
 }
 
-// forgotten gives back the memory of a buffer that nobody closes.
+// forgotten returns the cleanup that releases the memory of a buffer which is garbage and was not closed.
 func forgotten(k *memory.Backing) *cleanup.Cleanup {
 	return cleanup.New(func() {
 		go func() { // it may wait for calls
@@ -272,7 +271,7 @@ func (b *Buffer) begin(ctx context.Context, op string, in Intent) (*memory.Memor
 	return m, nil
 }
 
-// ready says why a call cannot be made.
+// ready returns the buffer's record for a call, or why the call cannot be made.
 func (b *Buffer) ready(op string, in Intent) (*memory.Backing, error) {
 	if b == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
@@ -303,7 +302,7 @@ func (b *Buffer) beginIn(ctx context.Context, op string, in Intent, r Region) (m
 	return m, w, err
 }
 
-// place returns a region, which has to lie in the buffer, as its memory counts.
+// place returns a region of the buffer with the offsets of the memory that the buffer is a part of. It fails for a region beyond the buffer.
 func (b *Buffer) place(op string, r Region) (Region, error) {
 	switch {
 	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
@@ -315,7 +314,7 @@ func (b *Buffer) place(op string, r Region) (Region, error) {
 	return r.Joined(), nil
 }
 
-// orClosed is the buffer, or in place of nil one that is closed.
+// orClosed returns the buffer, or a closed one if it is nil.
 func (b *Buffer) orClosed() *Buffer {
 	if b == nil {
 		return &Buffer{}
@@ -329,7 +328,7 @@ func (b *Buffer) Device() *gpu.Device { return b.orClosed().dev }
 // Size returns the size in bytes.
 func (b *Buffer) Size() int { return b.orClosed().size }
 
-// Mode tells whose memory it is. Nobody's is Owned.
+// Mode returns who owns the memory. That of a nil buffer is Owned.
 func (b *Buffer) Mode() Mode { return b.orClosed().mode }
 
 // hostSide returns the host's side of the memory.
@@ -348,7 +347,7 @@ func hasHost(h gpu.Host) bool { return h.Bytes != nil || h.Foreign != nil }
 // ReadOnly reports whether the memory is the caller's and must not be written.
 func (b *Buffer) ReadOnly() bool { return b.hostSide().ReadOnly }
 
-// InPlace reports whether the CPU maps the device's memory itself.
+// InPlace reports whether the CPU maps the device's memory, so that there is no copy of it on the host.
 func (b *Buffer) InPlace() bool { return b.orClosed().inPlace(b.hostSide()) }
 
 func (b *Buffer) inPlace(h gpu.Host) bool { return b.mode == Mapped && !hasHost(h) }
@@ -361,8 +360,8 @@ func (b *Buffer) Accessed() bool {
 	return b.accessed()
 }
 
-// Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
-// results that the host has not.
+// Location returns where the current bytes are. Memory that the device holds in windows is on the Device while a window has
+// results that the host lacks.
 func (b *Buffer) Location() Location {
 	if b == nil {
 		return None
@@ -412,8 +411,8 @@ func (b *Buffer) SetRelease(release func()) {
 	b.mu.Unlock()
 }
 
-// Close drops a share. The last one gives the memory back and calls the release function, or has a function of [Buffer.Access] or a
-// call that still runs do so when it ends. Closing more often than there are shares does nothing.
+// Close drops a share. The last one frees the memory and calls the release function; where a call or a function of [Buffer.Access] still
+// runs that happens when it ends. Closing more often than there are shares does nothing.
 func (b *Buffer) Close() error {
 	if b == nil {
 		return nil
@@ -428,7 +427,7 @@ func (b *Buffer) Close() error {
 	return b.free()
 }
 
-// warnUnsynced logs that results which wrapped memory never got are given up.
+// warnUnsynced logs that results are dropped which were never copied to wrapped memory.
 func (b *Buffer) warnUnsynced(m *memory.Memory, k *memory.Backing) {
 	if log := b.dev.Logger(); log != nil && b.mode == External && k.Hosted && m.Lacks(k.All()) {
 		log.Warn("sublet: wrapped memory closed without Sync", "bytes", uint64(b.size))
@@ -438,7 +437,7 @@ func (b *Buffer) warnUnsynced(m *memory.Memory, k *memory.Backing) {
 // accessed reports whether a function of Access runs. The buffer is locked.
 func (b *Buffer) accessed() bool { return b.changing || b.readers > 0 }
 
-// free gives the memory back, once nobody uses it.
+// free frees the memory of a buffer without users.
 func (b *Buffer) free() error {
 	b.mu.Lock()
 	k := b.back

@@ -14,8 +14,8 @@
 //
 // # State
 //
-// [Location] tells where the current bits are: on the host, on the device, on both, or nowhere yet. Reading on the other
-// side copies and makes it Both; writing makes it the side that was written. Only what is stale moves: a wrapped slice
+// [Location] says where the current bytes are: on the host, on the device, on both, or nowhere yet. Reading them elsewhere
+// copies them, and then both are current; writing leaves only what was written current. Only stale bytes move: a wrapped slice
 // goes up once, when a kernel first reads it, and results come back at [Buffer.Sync], and only the parts that kernels
 // wrote. The caller of a wrapped slice says with [Buffer.Touch] that it has changed.
 //

@@ -10,8 +10,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Touch says that the caller wrote into the host memory, in the regions or, where none is given, anywhere: it is current there now
-// and the device's side is not. Results that were not synced are given up there. It has no effect on memory without a host side.
+// Touch says that the caller has written to the host memory, in the regions or, if none is given, anywhere. These bytes are then current
+// on the host and stale on the devices, and results for them that were not synced are dropped. It has no effect on memory without a
+// host side.
 func (b *Buffer) Touch(regions ...Region) error {
 	const op = "Touch"
 	m, err := b.begin(context.Background(), op, Reads)
@@ -42,8 +43,7 @@ func (b *Buffer) Touch(regions ...Region) error {
 	return nil
 }
 
-// ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
-// read-only, and reports whether it is.
+// ClearHost sets a region of the caller's memory to zero if that is Go memory, current and not read-only, and reports whether it did.
 func (b *Buffer) ClearHost(r Region) bool {
 	m, w, err := b.beginIn(context.Background(), "ClearHost", Writes, r)
 	if err != nil {
@@ -59,9 +59,8 @@ func (b *Buffer) ClearHost(r Region) bool {
 	return m.HostWrote(w) == nil
 }
 
-// Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
-// memory. Where there is no host memory it only waits. After an error, of regions that different calls wrote some may be there and
-// others not yet.
+// Sync waits for what is queued and copies the bytes that kernels wrote since the last Sync to the host memory. Without host memory it
+// only waits. After an error, some of the regions that different calls wrote may have been copied and others not.
 func (b *Buffer) Sync(ctx context.Context) error {
 	const op = "Sync"
 	m, err := b.begin(ctx, op, Reads)
@@ -80,9 +79,9 @@ func (b *Buffer) Sync(ctx context.Context) error {
 	return named(op, err)
 }
 
-// SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
-// wrapped, the host's half of a pair otherwise. It stays where it is until the last share is closed. After writing into it
-// say [Buffer.Touch]. A buffer without a host side is [gpu.ErrUnsupported].
+// SyncHost is [Buffer.Sync] and returns the host memory: the caller's own if it was wrapped, the host's copy of a pair otherwise. It may
+// be used while no kernel uses the buffer, and stays at the same address until the last share is closed. After writing to it call
+// [Buffer.Touch]. A buffer without host memory is [gpu.ErrUnsupported].
 func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	const op = "SyncHost"
 	m, err := b.begin(ctx, op, Reads)
@@ -99,8 +98,7 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	return b.host, nil
 }
 
-// Read copies a region into other memory of the caller's, in which rows have the same pitch and the first begins at
-// offset.
+// Read copies a region to host memory of the caller, where the first row begins at offset and the rows have the same pitch.
 func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) error {
 	const op = "Read"
 	m, w, err := b.beginIn(ctx, op, Reads, r)
@@ -131,7 +129,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	return named(op, b.download(ctx, m, w, dst, offset))
 }
 
-// download reads a region from the device, which is made current first.
+// download reads a region from the device, after making it current there.
 func (b *Buffer) download(ctx context.Context, m *memory.Memory, w Region, dst gpu.Host, offset int) error {
 	d, err := m.On("Read", b.back, b.dev, w)
 	if err == nil {
@@ -148,7 +146,7 @@ func (b *Buffer) onHost(m *memory.Memory, w Region) bool {
 	return b.host.Bytes != nil && !m.Lacks(w)
 }
 
-// gather brings results in parts of memory together on the host, where it is then used.
+// gather copies the results of memory that devices hold in windows to the host, where the memory is then used.
 func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 	if !b.windowed {
 		return nil
@@ -156,13 +154,13 @@ func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 	return m.Download(ctx, b.back, b.back.All())
 }
 
-// Access gives the CPU a region while fn runs: the bytes from its first to its last, those between its rows undefined. They are the
-// memory itself where the CPU can reach it, else a copy; results in a region of one row first come to Go memory that was wrapped. With
-// Writes and Replaces the region has one row, and what fn leaves there is its new content; with Replaces fn does not see what it was.
-// After an error of fn's, memory of the device is as it was. The slice is dead afterwards.
+// Access calls fn with the bytes of a region, from the first to the last; those between its rows are undefined. They are the memory itself
+// if the CPU can access it, else a copy. Results in a region of one row are first copied to wrapped Go memory. With Writes and Replaces
+// the region must have one row, and the changes that fn makes become its content; with Replaces the bytes are undefined at first. If fn
+// returns an error, memory of the device does not change. The slice must not be used after fn.
 //
-// While fn runs, whatever writes the buffer is [gpu.ErrMapped], and what reads it too unless fn reads a copy or the host's memory.
-// Closing it then has an effect when fn returns.
+// While fn runs, calls that write the buffer are [gpu.ErrMapped]; so are calls that read it, unless fn only reads a copy or the host's
+// memory. Close takes effect when fn returns.
 func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) error {
 	const op = "Access"
 	m, w, err := b.beginIn(ctx, op, in, r)
@@ -217,7 +215,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	return b.apart(&m, in, func() error { return fn(mem) })
 }
 
-// hostWrote notes that a region of one row was written, which cannot fail, without waiting for anybody.
+// hostWrote records that a region of one row was written. It cannot fail and does not wait.
 func hostWrote(k *memory.Backing, w Region) {
 	m, turn := k.Enter()
 	if !turn {
@@ -252,7 +250,7 @@ func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) (err error
 	return fn()
 }
 
-// changeDevice changes a region of the device's memory by way of a copy.
+// changeDevice changes a region of the device's memory through a copy.
 func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, keep bool, fn func([]byte) error) error {
 	r, err := (*m).On("Update", b.back, b.dev, w)
 	if err != nil {
@@ -295,8 +293,8 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 	})
 }
 
-// Patch replaces bytes from offset on, at any offset and of any number. Only they move, to where the current bits are.
-// It waits only for neighbours in the same word of the device's memory.
+// Patch replaces any number of bytes at any offset. Only these bytes are copied, to where the current bytes are. It waits only if it has to
+// read other bytes of the same word from the device.
 func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	r := Range(offset, len(src))
 	m, w, err := b.beginIn(ctx, "Patch", Writes, r)
@@ -344,9 +342,9 @@ func (b *Buffer) write(ctx context.Context, op string, offset int, src gpu.Host)
 	return nil
 }
 
-// Copy makes a buffer of the library's own with the same bytes: Go memory where Go memory holds them, else memory of the
-// device. It waits for other calls that have the buffer, until the context ends, and for nothing else; results in memory that the
-// device holds in parts must be synced before ([ErrUnsynced]).
+// Copy makes an owned buffer with the same bytes: in Go memory if Go memory holds them, else in device memory. It waits, until the context
+// ends, for other calls that use the buffer, but not for the device; results in memory that the device holds in windows must be synced
+// before ([ErrUnsynced]).
 func (b *Buffer) Copy(ctx context.Context) (*Buffer, error) {
 	const op = "Copy"
 	if ctx == nil {
@@ -395,16 +393,16 @@ const (
 	queuedMax = 16 << 20 // what drivers may keep copies of before the device has it
 )
 
-// Filler makes buffers from a stream, one after the other, by way of one small piece of memory. It is not for several
-// goroutines.
+// Filler makes buffers from a stream, one after the other, through one small staging buffer. It must not be used by several goroutines at
+// once.
 type Filler struct {
 	piece  []byte
 	queued int
 }
 
-// New makes a buffer on the device of what read puts into the pieces that it is given, in order. The first piece is read before
-// memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
-// and then: beside the buffer, memory for some 20 MiB is all that it needs.
+// New makes a buffer on the device and calls read with one piece after the other to fill. The first piece is read before the buffer is
+// allocated, so that a short stream which claims to be long does not take memory. New waits for the device now and then, so that it
+// needs only some 20 MiB beside the buffer.
 func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
 	if f == nil || ctx == nil || read == nil {
 		return nil, fail("New", gpu.ErrInvalid, "nil filler, context or function")

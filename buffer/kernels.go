@@ -9,20 +9,20 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Intent tells what a kernel is going to do with the bytes of a region.
+// Intent says whether a kernel reads the bytes of a region, changes them or replaces them.
 type Intent uint8
 
-// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole region.
+// The intents. A kernel that replaces must write every byte of the region that is read later: the bytes that it finds are undefined.
 const (
 	Reads Intent = iota
 	Writes
 	Replaces
 )
 
-// Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
-// The memory begins with byte base of the buffer. Where the buffer's device can hold the buffer as a whole that is 0, and the memory is
-// valid until the buffer is closed; elsewhere, and on another device, until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued. The context
-// ends what Use may have to wait for: other calls that have the buffer, and copies by way of the host.
+// Use returns device memory in which a region of the buffer is current, for a kernel that uses only this region. It begins with
+// byte base of the buffer. If dev is the buffer's device and can hold the whole buffer, base is 0 and the memory is valid until the
+// buffer is closed; otherwise it is valid until the kernel is queued. After queuing a kernel that writes, call [Buffer.Wrote]. Use may
+// wait, until the context ends, for other calls that use the buffer and for copies through the host.
 func (b *Buffer) Use(ctx context.Context, dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
 	const op = "Use"
 	if ctx == nil {
@@ -43,7 +43,7 @@ func (b *Buffer) Use(ctx context.Context, dev *gpu.Device, r Region, in Intent) 
 	return d.Mem, d.Lo - b.back.At, nil
 }
 
-// prepare returns a device's replica that is current in a region, or about to be replaced.
+// prepare returns a replica on a device after bringing a region of it up to date, unless the intent is to replace it.
 func (b *Buffer) prepare(
 	ctx context.Context, op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool,
 ) (*memory.Replica, error) {
@@ -58,8 +58,7 @@ func (b *Buffer) prepare(
 	return d, named(op, m.Prepare(ctx, d, w, replace))
 }
 
-// Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use], which
-// takes a context. It is the buffer's and valid until that is closed.
+// Memory is [Buffer.Use] of the whole buffer on its own device, without a context. The memory is valid until the buffer is closed.
 func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
 	if b == nil {
 		return nil, fail("Memory", gpu.ErrInvalid, "nil buffer")
@@ -68,8 +67,8 @@ func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
 	return mem, named("Memory", err)
 }
 
-// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device. It waits for nobody. Of memory that
-// is ReadOnly nothing is noted: it could not get there.
+// Wrote records that a kernel was queued which writes the region in the memory that Use returned last for that device. It does not
+// wait. For ReadOnly memory it does nothing.
 func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
 	b = b.orClosed()
 	b.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// flushCommands is how many commands a batch holds when it leaves by itself. Large enough to make the cost of a submission small,
+// flushCommands is the number of commands at which a batch is submitted by itself: large enough to make the cost of a submission small,
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
@@ -28,14 +28,13 @@ func (d *Device) enough() int {
 	return flushCommands
 }
 
-// What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.
+// Limits of a batch that cannot be submitted because the device is busy. Calls that would exceed them wait.
 const (
 	mostCommands = 16 * flushCommands
 	mostStaged   = 64 << 20 // bytes of host memory
 )
 
-// refusesLater tells whether the driver may find fault with a batch after it has accepted it: browsers do, and so does whoever watches
-// loops.
+// refusesLater reports whether the driver may refuse a batch after accepting it: browsers do, and so do drivers that limit loops.
 func (d *Device) refusesLater() bool {
 	return runtime.GOOS == "js" || d.info.Limits.MaxLoopsPerInvoking > 0
 }
@@ -50,10 +49,10 @@ type batch struct {
 	after  []func() // gives back what the batch may name
 }
 
-// use notes that the batch in progress uses the memory.
+// use records that the batch in progress uses the memory.
 func (d *Device) use(m *memory) { m.epoch = d.batch.epoch }
 
-// write notes that the batch in progress writes the memory.
+// write records that the batch in progress writes the memory.
 func (d *Device) write(m *memory) {
 	m.epoch, m.wrote = d.batch.epoch, d.batch.epoch
 	if !m.unsettled {
@@ -62,10 +61,10 @@ func (d *Device) write(m *memory) {
 	}
 }
 
-// A batch that is refused, be it at once or later, fails for everybody whose memory it was to write, and so do those that
-// were collected meanwhile and may have read that: who uses the memory gets the error, until all of it is written anew.
+// If a batch is refused, at once or later, the memory that it should have written is invalid. So is what batches collected meanwhile
+// should have written, as they may have read that memory. Calls that use such memory return the error until all of it is written again.
 
-// refused notes that a batch was refused.
+// refused records that a batch was refused.
 func (d *Device) refused(batch uint64, why error) {
 	for _, m := range d.unsettled {
 		if m.wrote >= batch && m.failed == nil {
@@ -74,7 +73,7 @@ func (d *Device) refused(batch uint64, why error) {
 	}
 }
 
-// refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
+// refusedLater records the error of a batch that had been accepted, and reports whether err is such an error.
 func (d *Device) refusedLater(err error) bool {
 	r, ok := errors.AsType[driver.Refusal](err)
 	switch m := d.memories[r.Buffer]; {
@@ -90,7 +89,7 @@ func (d *Device) refusedLater(err error) bool {
 	return ok
 }
 
-// settle notes that the batches before one will not be refused any more.
+// settle records that batches with lower numbers cannot be refused any more.
 func (d *Device) settle(before uint64) {
 	d.unsettled = slices.DeleteFunc(d.unsettled, func(m *memory) bool {
 		m.unsettled = m.wrote >= before
@@ -98,7 +97,7 @@ func (d *Device) settle(before uint64) {
 	})
 }
 
-// waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
+// waited records the outcome of a call that waited for all batches with lower numbers, and reports whether it is the error of one of them.
 func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +115,7 @@ func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 // queued reports whether the batch in progress uses the memory.
 func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
-// destroy releases a buffer for good, and unbinds what names it.
+// destroy destroys a buffer and forgets the binding sets that contain it.
 func (d *Device) destroy(m *memory) {
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
@@ -133,7 +132,7 @@ func (d *Device) destroy(m *memory) {
 	})
 }
 
-// afterBatch calls free once the batch in progress, which may name what that frees, has left.
+// afterBatch calls free after the batch in progress is submitted, which may use what free releases.
 func (d *Device) afterBatch(free func()) { d.batch.after = append(d.batch.after, free) }
 
 // set is a binding set, kept for kernels that are launched again on the same buffers.

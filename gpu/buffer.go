@@ -55,8 +55,7 @@ const granule = 16
 // back with the batch that used it last, for the batch in progress may still name it.
 const defaultPool = 256 << 20
 
-// NewBuffer makes a buffer of at least size bytes; size 0 is allowed and has nothing behind it but a few bytes. What it
-// holds is undefined: use [Buffer.Clear] for zeros.
+// NewBuffer makes a buffer of at least size bytes, which may be 0. Its content is undefined: use [Buffer.Clear] for zeros.
 func (d *Device) NewBuffer(size uint64) (*Buffer, error) { return d.newBuffer(size, false) }
 
 // NewMappable makes a buffer that the CPU can map in place. It needs driver.FeatureMappable.
@@ -126,15 +125,15 @@ func (d *Device) allocate(size, live uint64, mappable bool) (*memory, error) {
 	return m, nil
 }
 
-// shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
+// shrinkPool destroys the pool's oldest buffers until the rest has at most so many bytes.
 func (d *Device) shrinkPool(limit uint64) {
 	for m := d.pool.Evict(limit); m != nil; m = d.pool.Evict(limit) {
 		d.destroy(m.(*memory))
 	}
 }
 
-// relieve destroys what the pool keeps after a call that failed for lack of memory, and reports whether it should be tried once more.
-// The caller has neither the lock nor the queue's turn.
+// relieve empties the pool after a call that failed for lack of memory, and reports whether the call should be repeated. The caller has
+// neither the lock nor the queue's turn.
 func (d *Device) relieve(ctx context.Context, q *queue, err error) bool {
 	if !errors.Is(err, ErrNoMemory) {
 		return false
@@ -236,7 +235,7 @@ func (b *Buffer) Handle() any {
 	return b.dev.drv.Handle(b.mem.id)
 }
 
-// lock locks the device of a buffer that can be used, or says why it cannot.
+// lock locks the device of a usable buffer, or returns why it is not usable.
 func (b *Buffer) lock(op string) error {
 	if b == nil || b.dev == nil {
 		return fail(op, ErrInvalid, "nil buffer")
@@ -251,7 +250,7 @@ func (b *Buffer) lock(op string) error {
 	return err
 }
 
-// present reports why a buffer is not there any more.
+// present returns an error if the buffer was closed or lost.
 func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
@@ -262,13 +261,13 @@ func (b *Buffer) present(op string) error {
 	return b.mem.present(op)
 }
 
-// Lost reports whether the buffer is gone: with a device that was lost and came back, or because there was no memory for it, which
-// browsers tell later.
+// Lost reports whether the buffer has no memory: because the device was lost and reopened, or because there was none, which browsers
+// report late.
 func (b *Buffer) Lost() bool { return b != nil && b.dev != nil && (b.stale() || b.mem.missing.Load()) }
 
 func (b *Buffer) stale() bool { return b.generation != b.dev.generation.Load() }
 
-// present reports that there is no memory.
+// present returns an error if there was no memory for the buffer.
 func (m *memory) present(op string) error {
 	if m.missing.Load() {
 		return fail(op, ErrNoMemory, "there was none for the buffer")
@@ -276,7 +275,7 @@ func (m *memory) present(op string) error {
 	return nil
 }
 
-// intact reports why the memory does not have what it should.
+// intact returns the error of work that should have written the memory, or of present.
 func (m *memory) intact(op string) error {
 	if m.failed == nil || m.missing.Load() {
 		return m.present(op)
@@ -284,15 +283,15 @@ func (m *memory) intact(op string) error {
 	return fail(op, m.failed, ", and with it work on the buffer")
 }
 
-// replaced notes that bytes are about to be written. If they are all, what failed before does not matter.
+// replaced records a write. If it covers all bytes, an earlier failure does not matter any more.
 func (m *memory) replaced(offset, size uint64) {
 	if offset == 0 && size+granule > m.size {
 		m.failed = nil
 	}
 }
 
-// Renew says that what the buffer holds does not matter, as kernels are about to write all of it. Without that, a buffer that a refused
-// batch was to write gives the error of that to whoever uses it next.
+// Renew says that kernels are about to write the whole buffer, so that its present content does not matter. Without this call a buffer
+// that a refused batch should have written returns the error of that batch when it is next used.
 func (b *Buffer) Renew() error {
 	err := b.lock("Renew")
 	if err == nil {
@@ -302,8 +301,8 @@ func (b *Buffer) Renew() error {
 	return err
 }
 
-// Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
-// it. Later calls do nothing.
+// Close returns the memory to the pool, or that of an imported buffer to its owner. Commands queued before can still use it. Later calls
+// do nothing.
 func (b *Buffer) Close() error {
 	if b == nil || b.dev == nil {
 		return nil
@@ -327,7 +326,7 @@ func (b *Buffer) Close() error {
 	return named("Close", d.unlock())
 }
 
-// recycle gives memory of no Buffer to the pool, when nobody waits any more to read what was in it.
+// recycle returns memory without a Buffer to the pool once no call waits to read it.
 func (d *Device) recycle(m *memory) {
 	m.left = m.reading > 0
 	switch {

@@ -53,7 +53,7 @@ type state struct {
 	short     error     // why there was no memory for a buffer that had been made, until a wait succeeds
 }
 
-// start begins a generation. Nothing is left of the one before.
+// start begins a generation, with empty caches and no buffers.
 func (d *Device) start(drv driver.Device) {
 	d.state = state{
 		drv: drv, queue: &queue{drv: drv, turn: turn.New(), next: 1}, batch: batch{epoch: 1}, memories: map[driver.BufferID]*memory{},
@@ -76,7 +76,7 @@ func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.
 	return d
 }
 
-// orClosed returns the device, or one that is closed in place of none.
+// orClosed returns the device, or a closed one if it is nil.
 func (d *Device) orClosed() *Device {
 	if d == nil {
 		return new(Device)
@@ -116,11 +116,11 @@ func (d *Device) Lost() <-chan struct{} {
 	return nil
 }
 
-// Flush hands what is queued to the driver and does not wait for it. Drivers that run one submission at a time, as llvmpipe's does, have
-// it wait for those before.
+// Flush submits what is queued to the driver without waiting until it is done. With drivers that run one submission at a time, as
+// llvmpipe does, it waits for earlier submissions.
 func (d *Device) Flush() error { return d.FlushContext(context.Background()) }
 
-// FlushContext is Flush that waits no longer than the context lasts. What it could not hand over stays queued.
+// FlushContext is Flush that waits no longer than the context lasts. What it could not submit stays queued.
 func (d *Device) FlushContext(ctx context.Context) error {
 	const op = "Flush"
 	if err := fault.Ended(ctx, "gpu: "+op); err != nil {
@@ -155,7 +155,8 @@ func (d *Device) Sync(ctx context.Context) error {
 	return d.outcome(op, q.drv, err)
 }
 
-// outcome is a call's error from the driver: that of a lost device, which may have come back meanwhile and so be closed, is the loss.
+// outcome returns the error of a driver's call. If the device is lost it is [ErrDeviceLost], also if the call found it closed because it
+// was reopened meanwhile.
 func (d *Device) outcome(op string, drv driver.Device, err error) error {
 	if reason := drv.LostReason(); reason != "" && (errors.Is(err, ErrClosed) || errors.Is(err, ErrDeviceLost)) {
 		d.mu.Lock()
@@ -165,14 +166,14 @@ func (d *Device) outcome(op string, drv driver.Device, err error) error {
 	return named(op, err)
 }
 
-// grace is how long Close waits for a device at work.
+// grace is how long Close waits for a busy device.
 var grace = 3 * time.Second
 
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
 // to [WithDevice] stays open.
 //
-// It does not wait for what was submitted. Where a submission has to wait for work that does not end, Close gives the device up after
-// some seconds, with what had not left: that is context.DeadlineExceeded. What the device holds is then released when the work ends.
+// It does not wait for submitted work. If what is queued cannot be submitted because earlier work does not end, Close drops it after some
+// seconds and returns context.DeadlineExceeded. The device's memory is then released when the work ends.
 func (d *Device) Close() error {
 	if d == nil {
 		return nil
@@ -213,10 +214,10 @@ func (d *Device) Close() error {
 	}
 }
 
-// gone reports whether Close was called, or the device was never opened.
+// gone reports whether the device is closed or was never opened.
 func (d *Device) gone() bool { return d.closed || d.drv == nil }
 
-// lock locks a device that takes calls, or says why it does not.
+// lock locks a usable device, or returns why it is not usable.
 func (d *Device) lock(op string) error {
 	d = d.orClosed()
 	d.mu.Lock()
@@ -278,11 +279,10 @@ func isComparable(key any) (ok bool) {
 // Reopen brings a lost device back: it opens the adapter again. A device that the caller made needs [WithDevice] with its
 // successor; other options have no effect. Where the device is not lost there is nothing to do.
 //
-// Its buffers and kernels are gone, and say so: [ErrDeviceLost]. What the host has comes back by itself when it is next used:
-// wrapped memory, and matrices of it, whose results were synced. What only the device had is an error until all of it is
-// replaced, or the caller of wrapped memory says Touch. Natively the process keeps what a lost GPU had, some 5 MB and its
-// buffers' memory: wgpu-native polls a device to release it, which ends the process if the system's driver has lost it, too. What
-// software adapters had is released.
+// Its former buffers and kernels are [ErrDeviceLost]. Wrapped memory, and matrices of it, whose results were synced are uploaded again when
+// they are next used. Elements that only the device had are an error until all of them are replaced, or Touch is called for wrapped
+// memory. Natively the memory of a lost GPU, some 5 MB and its buffers, is not released: wgpu-native polls a device to release it, which
+// ends the process if the system's driver has lost the device, too. The memory of software adapters is released.
 func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	const op = "Reopen"
 	c, err := newConfig(opts)
@@ -325,7 +325,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	return old.Close()
 }
 
-// fills reports whether a device grants what this one was said to.
+// fills reports whether an adapter's limits and features are at least those of this device.
 func (d *Device) fills(i AdapterInfo) bool {
 	was, is := d.info.Limits, i.Limits
 	return is.MaxBufferSize >= was.MaxBufferSize && is.MaxBindingSize >= was.MaxBindingSize &&

@@ -6,26 +6,27 @@
 //	defer dev.Close()
 //
 // A [Device] collects commands and hands them to its driver in batches: a call such as [Kernel.Dispatch] returns as soon
-// as the command is recorded. A batch leaves when somebody reads, at [Device.Sync], at [Device.Flush], or when it has
-// become large. [Device.Stats] counts what moved and what ran.
+// as the command is recorded. A batch is submitted by reads, by [Device.Sync] and [Device.Flush], or when it has become large.
+// [Device.Stats] counts launches and the bytes that moved.
 //
-// Most programs use package matrix and meet only [Open], [Adapters] and [Device] of this one. Programs with kernels of
-// their own use [Device.Kernel] and [Device.NewBuffer]; those for several devices begin with [Select].
+// Most programs use package matrix and need only [Open], [Adapters] and [Device] of this one. Programs with their own kernels use
+// [Device.Kernel] and [Device.NewBuffer]; [Select] opens several devices.
 //
 // # Drivers
 //
-// Every device belongs to a driver. A program links those that this module has for its platform, and [Register] adds drivers of
-// others, which implement package gpu/driver and pass the tests of package gpu/gputest. [Drivers] lists all.
+// Every device belongs to a driver. A program links the drivers that this module has for its platform. [Register] adds drivers from
+// other modules, which implement package gpu/driver and pass the tests of package gpu/gputest. [Drivers] lists all.
 //
 // # Errors
 //
 // Errors wrap one of this package's sentinels in an [OpError], which names the call that failed; compare with errors.Is. No call
-// panics. A call that fails has changed nothing. The errors of a batch that was refused, and of a lost device, name the last kernels.
+// panics. A call that fails has changed nothing. The errors of a batch that the driver refused, and of a lost device, name the kernels
+// launched last.
 //
-// # Looking on
+// # Debugging
 //
-// [WithDebug], or the variable SUBLET_DEBUG=calls|kernels|wgsl, logs what a device does, and [WithLogger] says where to. Objects of the
-// GPU have labels that tools show: kernels their own, others "sublet" and what they are for. [Device.Stats] counts.
+// [WithDebug], or the variable SUBLET_DEBUG=calls|kernels|wgsl, logs what a device does; [WithLogger] sets where the log goes. GPU
+// objects have labels for debugging tools: a kernel its own, any other "sublet" and its purpose.
 //
 // # Devices and goroutines
 //
@@ -34,12 +35,12 @@
 //
 // # Kernels that do not end
 //
-// A context ends a call's wait, not a kernel that has begun: no platform can stop one. A GPU and a browser have a watchdog, after some
-// seconds of which the device is lost, [ErrDeviceLost], and can be opened again with [Device.Reopen]. On llvmpipe loops end after 65,535
-// turns, and a kernel runs on until then or until the process ends; so do the library's own kernels on the driver "cpu". Later work of
-// the device waits for it. The driver "simd" ends a workgroup that works on in loops for some seconds, and a list that had it is
-// [ErrLimit]; Close ends its kernels. Natively a workgroup is not interrupted, and Go's garbage collector may wait for it, with all that waits
-// for the collector.
+// A context ends the wait of a call, but no platform can stop a kernel that has begun. GPUs and browsers have a watchdog: after some
+// seconds the device is lost, [ErrDeviceLost], and can be opened again with [Device.Reopen]. On llvmpipe each loop ends after 65,535
+// iterations; a kernel runs until then, or until the process ends, and later work of the device waits for it. The same holds for the
+// library's own kernels on the driver "cpu". The driver "simd" ends a workgroup that has spent some seconds in loops, and its batch is
+// [ErrLimit]; Close ends its kernels. Natively a workgroup cannot be interrupted in between, so a garbage collection of Go may have
+// to wait for it.
 package gpu
 
 import "github.com/sublet-gpu/sublet/internal/fault"
@@ -66,5 +67,5 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail("gpu: "+op, err, fault.Text(detail...))
 }
 
-// named is an error of a driver, or nil, as one of this package's call.
+// named returns a driver's error, or nil, under the name of this package's call.
 func named(op string, err error) error { return fault.In("gpu: ", op, err) }

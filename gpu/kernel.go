@@ -21,30 +21,30 @@ type KernelDesc struct {
 	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
 	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
-	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
-	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
-	// To watch takes a storage binding more: a kernel that has all the device's and loops is [ErrCompile] there.
+	// Bounded promises that the loops of an invocation stay below the device's MaxLoopsPerInvoking. On devices with such a limit other
+	// kernels with loops are instrumented: if one exceeds the limit, using the memory that it writes is [ErrLimit]. This takes another
+	// storage binding, so a kernel with loops that uses all bindings of such a device is [ErrCompile].
 	Bounded bool
-	// Fused says that the text calls functions of a user's for many elements side by side. A driver that refuses texts over which
-	// compilers take too long allows more for it.
+	// Fused says that the source repeats calls of a user's functions for many elements. A driver that limits the size of a source, because
+	// of compilation time, allows more for it.
 	Fused bool
-	// Exact promises that every index that is written to is in range, and of those that are read from each that is out of range is so by
-	// three elements of four bytes at most, whose values do not matter. A device that computes on the CPU does not check them then.
+	// Exact promises that every index written to is in range, and that an index read from is beyond the end by at most three elements of
+	// four bytes, whose values do not matter. A device that computes on the CPU then omits bounds checks.
 	Exact bool
-	// Native computes the same in Go, with the arguments of Reference, for a device that computes on the CPU natively: it runs Native in
-	// place of Source. It may use goroutines, which have ended when it returns.
+	// Native computes the same in Go, with the arguments of Reference. A native device that computes on the CPU runs it instead of Source.
+	// It may use goroutines, which must have ended when it returns.
 	Native func(groups [3]uint32, params []byte, storage [][]byte)
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
 
-// RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels: [KernelDesc.Reference].
+// RunsReferences is true if a linked driver runs the reference implementations of kernels, [KernelDesc.Reference].
 const RunsReferences = runsReferences
 
-// RunsSIMD tells whether the driver "simd" is linked.
+// RunsSIMD is true if the driver "simd" is linked.
 const RunsSIMD = runsSIMD
 
-// RunsNative tells whether a driver is linked that runs the Go code of kernels: [KernelDesc.Native].
+// RunsNative is true if a linked driver runs [KernelDesc.Native].
 const RunsNative = runtime.GOOS != "js"
 
 // Kernel is a reference to a compiled compute shader of one device. Callers who ask for the same shader get references of
@@ -145,7 +145,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	return e, nil
 }
 
-// compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
+// compile compiles a shader for all callers that wait for it. A failure is not cached: the next caller compiles again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	k := &driver.Kernel{
 		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Fused: desc.Fused,
@@ -183,7 +183,7 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	_ = d.unlock() // nobody has asked for what leaves
 }
 
-// release takes a reference back. With the last one a compiled kernel goes.
+// release drops a reference. The last one frees the compiled kernel.
 func (d *Device) release(e *kernelEntry) {
 	e.references--
 	if e.references > 0 || e.err != nil || d.closed || e.generation != d.generation.Load() {

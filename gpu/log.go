@@ -18,11 +18,11 @@ type Logger interface {
 	Warn(msg string, args ...any)
 }
 
-// Lean tells that this is the npm package's program, which leaves out what the package's JavaScript does: logs, kernels' names in
-// errors of batches, checks of types.
+// Lean is true in the npm package's program, which leaves out the work that the package's JavaScript does: logs, names of kernels in
+// errors of batches, type checks.
 const Lean = lean
 
-// WithLogger logs to l what [WithDebug] says: calls, if it says nothing.
+// WithLogger sets the log's destination. Without [WithDebug], calls are logged.
 func WithLogger(l Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -40,12 +40,12 @@ func WithLogger(l Logger) Option {
 //	kernels  each kernel compiled or found compiled, and each launch
 //	wgsl     the source of each kernel compiled
 //
-// Records go to the [Logger]; without one to standard error, in a page to console.debug. They are of level Debug, but for losses,
-// refusals and results that nobody synced: Warn. The variable SUBLET_DEBUG, globalThis.SUBLET_DEBUG in a page, has the same effect where
+// Records go to the [Logger]; without one to standard error, in a page to console.debug. Their level is Debug, but Warn for lost devices,
+// refused batches and results dropped without Sync. The variable SUBLET_DEBUG, globalThis.SUBLET_DEBUG in a page, has the same effect if
 // the option is absent. "" logs nothing, at no cost; another word is [ErrInvalid].
 func WithDebug(word string) Option { return func(c *config) error { c.debug = word; return nil } }
 
-// rung is how much is logged.
+// rung is a level of detail of the log.
 type rung uint8
 
 const (
@@ -56,7 +56,7 @@ const (
 
 var rungs = []string{"", "calls", "kernels", "wgsl"}
 
-// settleLog finds out how much is to be logged.
+// settleLog sets the level from the options or the variable.
 func (c *config) settleLog() error {
 	if Lean {
 		return nil
@@ -82,24 +82,24 @@ func (d *Device) Logger() Logger {
 	return d.conf.logger
 }
 
-// logs reports whether so much is logged.
+// logs reports whether the device logs this level.
 func (d *Device) logs(at rung) bool { return !Lean && d.conf.rung >= at }
 
-// note logs two numbers.
+// note logs a message with two numbers.
 func (d *Device) note(msg, name string, value uint64, second string, other uint64) {
 	if !Lean && d.conf.rung >= logCalls {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
-// tell logs two texts.
+// tell logs a message with two texts.
 func (d *Device) tell(at rung, msg, name, value, second, other string) {
 	if !Lean && d.conf.rung >= at {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
-// warn logs what went wrong.
+// warn logs a warning.
 func (d *Device) warn(msg, why string) {
 	if !Lean && d.conf.rung >= logCalls {
 		d.conf.logger.Warn("sublet: "+msg, "why", why)
@@ -132,7 +132,7 @@ func (l *launches) text() string {
 	return "; last kernels: " + strings.Join(names, ", ")
 }
 
-// sending logs a batch that leaves, and keeps its last kernels for the error of a loss.
+// sending logs the submission of a batch, and keeps the names of its last kernels for the error of a lost device.
 func (d *Device) sending(b *batch) {
 	if Lean || b.commands == 0 {
 		return
@@ -153,7 +153,7 @@ func (d *Device) blame(last *launches, err error) error {
 	return err
 }
 
-// ran names kernels, unless the driver has done so: that of browsers does.
+// ran adds the names of kernels to an error, unless the driver has done so, as that of browsers does.
 func (d *Device) ran(last *launches) string {
 	if Lean || d.info.Driver == "browser" {
 		return ""

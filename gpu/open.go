@@ -60,7 +60,7 @@ type config struct {
 	rung                     rung
 }
 
-// WithDriver takes adapters of one driver only: "oliver", "simd" or "cpu" natively ("cogent" or
+// WithDriver chooses among the adapters of one driver: "oliver", "simd" or "cpu" natively ("cogent" or
 // "rajveer" in place of "oliver" by a build tag), "browser", "simd" or "cpu" in a page, or the name of one
 // that was registered. The variable SUBLET_DRIVER has the same effect where the option is absent.
 func WithDriver(name string) Option {
@@ -80,15 +80,15 @@ func WithBackend(name string) Option {
 	return func(c *config) error { c.backend = name; return nil }
 }
 
-// WithLowPower prefers the most frugal adapter to the fastest one.
+// WithLowPower prefers an adapter with low power consumption to the fastest one.
 func WithLowPower() Option { return func(c *config) error { c.frugal = true; return nil } }
 
 // WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
-// Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone. Natively, calls wait for
-// what the caller has submitted before, too, until their contexts end. What the caller submits during a call, and compilations, are
-// waited for in the platform and under a lock, whatever the contexts.
+// Buffers made elsewhere on that device can then be wrapped. Closing the result does not close the caller's device. Natively, calls also
+// wait for work that the caller has submitted before, until their contexts end. They wait without regard to their contexts for
+// compilations and for work that the caller submits during the call.
 //
-// A [driver.Device] of a driver of the caller's own is taken as it is; closing the result closes it.
+// A [driver.Device] of the caller's own driver is used as it is; closing the result closes it.
 func WithDevice(handle any) Option {
 	return func(c *config) error {
 		if handle == nil {
@@ -105,8 +105,8 @@ func WithMemory(bytes uint64) Option {
 	return func(c *config) error { c.memory = bytes; return nil }
 }
 
-// WithMaxBuffer lowers the size of the largest buffer, and of what a kernel can bind of one, to so many bytes: for trying
-// out what happens to memory that is larger. 0 leaves both as they are; other values are multiples of 256.
+// WithMaxBuffer lowers the size of the largest buffer and of the largest binding, so that programs can test their use of larger memory.
+// 0 leaves both as they are; other values must be multiples of 256.
 func WithMaxBuffer(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes%256 != 0 {
@@ -139,7 +139,7 @@ func Drivers() []string {
 	return names
 }
 
-// Rank tells how early Open takes an adapter, 1 for those that it takes first, and why. Of adapters of one rank it takes the first.
+// Rank returns the adapter's place in Open's order of preference, from 1 on, and the reason. Of adapters of one rank Open takes the first.
 func (a *Adapter) Rank() (rank int, why string) {
 	if a == nil {
 		return 0, ""
@@ -164,11 +164,11 @@ func (a *Adapter) trust() int {
 	return 3
 }
 
-// own is the name of the driver that Open prefers to software adapters of the system's, which take several times as long for the same.
+// own is the name of the driver that Open prefers to software adapters of the system, which are several times slower.
 const own = "simd"
 
 // Adapters lists every adapter of every driver, best first within a driver, experimental ones too. A driver that fails yields its
-// error and the listing goes on. On big-endian machines there is nothing but [ErrUnsupported], and Open returns it.
+// error, and the listing goes on. On big-endian machines it yields [ErrUnsupported] alone, which Open returns.
 func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 	return adapters(ctx, getenv("SUBLET_BACKEND"))
 }
@@ -208,8 +208,8 @@ func ofBackend(ctx context.Context, d driver.Driver, backend string) ([]driver.A
 
 // Open opens the best adapter that fits the options: a GPU, then the driver "simd", which computes on the CPU, then software adapters of
 // the system or the browser (llvmpipe, SwiftShader), and the Go oracle (driver "cpu") where there is nothing else. An experimental
-// adapter is taken where only the oracle is left beside it, or the driver is asked for by name; see [Adapter.Rank]. Close the device when
-// done.
+// adapter is used only if there is nothing else but the oracle, or if its driver is asked for by name; see [Adapter.Rank]. Close the
+// device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	const op = "Open"
 	c, err := newConfig(opts)
@@ -267,8 +267,8 @@ func getenv(name string) string {
 //
 //	devices, err := gpu.Select(ctx).Kernels().Rank(ctx, nil).Best(2).Open(ctx)
 //
-// Nothing needs to be checked on the way: [Selection.Adapters] and [Selection.Open] report what went wrong. A selection
-// without adapters is [ErrNoAdapter] there, with what there was, unless Plus joins it to another.
+// A selection carries its first error, which [Selection.Adapters] and [Selection.Open] return. If no adapter is left that is
+// [ErrNoAdapter], which lists the adapters there were, unless Plus joins the selection to another.
 type Selection struct {
 	list []*Adapter
 	all  []*Adapter // what it began with
@@ -310,7 +310,7 @@ func (s Selection) Where(ok func(AdapterInfo) bool) Selection {
 	return s
 }
 
-// Kernels keeps the adapters that compile WGSL. The driver written in Go does not.
+// Kernels keeps the adapters that compile WGSL, which the driver "cpu" does not.
 func (s Selection) Kernels() Selection {
 	return s.Where(func(i AdapterInfo) bool { return i.Features.Has(driver.FeatureWGSL) })
 }
@@ -330,7 +330,7 @@ func (s Selection) Driver(name string) Selection {
 	return s.Where(func(i AdapterInfo) bool { return i.Driver == name })
 }
 
-// ByMemory puts the adapters with the largest buffers first. WebGPU does not tell how much memory an adapter has.
+// ByMemory puts the adapters with the largest buffers first. WebGPU does not say how much memory an adapter has.
 func (s Selection) ByMemory() Selection {
 	s.list = slices.Clone(s.list)
 	slices.SortStableFunc(s.list, func(a, b *Adapter) int {
@@ -349,7 +349,7 @@ func (s Selection) Best(n int) Selection {
 }
 
 // At selects the adapters with these numbers, from 0 on, in this order. One may be there several times, and is then opened as
-// often. A number that there is no adapter for is [ErrNoAdapter].
+// often. A number without an adapter is [ErrNoAdapter].
 func (s Selection) At(numbers ...int) Selection {
 	all := s.list
 	s.list = nil
@@ -419,7 +419,7 @@ func (s Selection) Open(ctx context.Context, opts ...Option) ([]*Device, error) 
 	return devices, nil
 }
 
-// mistake makes the selection an error, unless it is one already.
+// mistake returns the selection with an error, unless it carries one already.
 func (s Selection) mistake(op string, err error, detail ...any) Selection {
 	s.err = cmp.Or(s.err, fail(op, err, detail...))
 	s.list = nil

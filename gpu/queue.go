@@ -12,9 +12,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
-// queue is what a device submits by, one list at a time. A submission may have to wait for work that does not end, so whoever makes
-// one has the queue's turn, which is waited for with a context, and not the device's lock, which everybody needs. The turn is taken
-// before the lock.
+// queue submits the command lists of a device, one at a time. A submission may have to wait for work that does not end. It is therefore
+// guarded by the queue's turn, for which callers wait with a context, and not by the device's lock, which every call needs. The turn is
+// taken before the lock.
 type queue struct {
 	drv  driver.Device
 	turn turn.Lock
@@ -24,19 +24,19 @@ type queue struct {
 	single driver.CommandList // of what does not go with a batch; likewise
 }
 
-// drainer is a driver whose submissions wait for those before them, which cannot be called off. Lists that only define and forget
-// binding sets do not wait.
+// drainer is a driver's device whose submissions wait for earlier ones and cannot be cancelled. Lists that only define and forget binding
+// sets do not wait.
 type drainer interface {
 	// Drain returns when a submission would not have to wait, or with the context's error. If there is nothing to wait for the
 	// context does not matter.
 	Drain(ctx context.Context) error
 }
 
-// idler is a driver that can tell, without waiting, whether all that was submitted is done.
+// idler is a driver's device that can say, without waiting, whether all submitted work is done.
 type idler interface{ Idle() bool }
 
-// Idle submits what is recorded, if that can be done without waiting, and reports whether the device is known to have done everything: a
-// call that waits for the device would then return at once. It is false where the driver cannot tell, and after an error.
+// Idle submits what is recorded, if that needs no waiting, and reports whether the device is known to have finished, so that a call which
+// waits for it would return at once. It is false if the driver cannot say, and after an error.
 func (d *Device) Idle() bool {
 	if d.lock("Idle") != nil {
 		return false
@@ -56,7 +56,7 @@ func (d *Device) Idle() bool {
 	return same
 }
 
-// waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.
+// waits says that submissions may have to wait. In pages they never do; asking for Done there means that the call waits.
 const waits = runtime.GOOS != "js"
 
 // limit is a context that ends by itself. Those of package context would make a page's program 16 KB larger.
@@ -77,7 +77,7 @@ func (l *limit) Err() error {
 	}
 }
 
-// ended is the context of those who do not wait.
+// ended is a context for calls that must not wait.
 var ended = func() context.Context {
 	l := &limit{context.Background(), make(chan struct{}), context.Canceled}
 	close(l.done)
@@ -104,8 +104,7 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 	return err
 }
 
-// unlock ends a call. A batch that has become large leaves, unless the device is at work. What nothing in the batch uses is given back
-// at once.
+// unlock ends a call. It submits a batch that has become large, unless the device is busy, and frees memory that the batch does not use.
 func (d *Device) unlock() error {
 	n, frees := d.batch.commands, len(d.batch.after) > 0
 	large := d.together == 0 && n > 0 && n%d.enough() == 0
@@ -116,7 +115,7 @@ func (d *Device) unlock() error {
 	return nil
 }
 
-// flushIdle has the batch leave unless the device is at work.
+// flushIdle submits the batch unless the device is busy.
 func (d *Device) flushIdle() error {
 	if err := d.flush(ended); !errors.Is(err, context.Canceled) {
 		return err
@@ -124,9 +123,9 @@ func (d *Device) flushIdle() error {
 	return nil
 }
 
-// Together runs fn, whose commands leave in one submission, with those that were queued before and with those of other goroutines
-// meanwhile. A batch at its limit, of 4096 commands or 64 MiB of host memory, leaves all the same, and who waits for results has them
-// leave. It returns fn's error, or that of a submission.
+// Together runs fn and then submits its commands at once, together with commands queued before and, meanwhile, by other goroutines. A batch
+// is submitted earlier if it reaches its limit of 4096 commands or 64 MiB of host memory, or if a call waits for results. Together
+// returns the error of fn or of a submission.
 func (d *Device) Together(fn func() error) error {
 	const op = "Together"
 	if fn == nil {
@@ -154,7 +153,7 @@ func (d *Device) Together(fn func() error) error {
 	return nil
 }
 
-// added counts a command and unlocks the device. A batch at its limit has the call wait until it leaves.
+// added counts a command and unlocks the device. If the batch is at its limit it waits until the batch is submitted.
 func (d *Device) added() error {
 	d.batch.commands++
 	if d.batch.commands < mostCommands && d.batch.staged < mostStaged {
@@ -164,8 +163,8 @@ func (d *Device) added() error {
 	return d.flush(context.Background())
 }
 
-// Ready waits until commands may be added without waiting, for calls with a context: those that add them have none. It waits only where
-// the device is at work, and the batch cannot leave and is nearly full.
+// Ready waits until commands can be added without waiting. Calls that have a context use it before they add commands, since adding takes no
+// context. It waits only if the batch is nearly full and cannot be submitted because the device is busy.
 func (d *Device) Ready(ctx context.Context) error {
 	const op = "Ready"
 	if ctx == nil {
@@ -182,8 +181,8 @@ func (d *Device) Ready(ctx context.Context) error {
 	return named(op, d.flush(ctx))
 }
 
-// flush hands the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while the device is at work
-// the batch stays where it is, and if it ends later the submission goes on.
+// flush submits the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while flush waits for the
+// device the batch stays; after that the submission goes on.
 func (d *Device) flush(ctx context.Context) error {
 	d.mu.Lock()
 	q := d.queue
@@ -208,7 +207,7 @@ func (d *Device) flush(ctx context.Context) error {
 	}
 }
 
-// take takes the batch away, once the driver can have it without waiting.
+// take removes the batch from the device, after waiting until the driver can accept it at once.
 func (d *Device) take(ctx context.Context, q *queue) (b batch, err error) {
 	d.mu.Lock()
 	if d.queue == q && d.batch.commands > 0 {
@@ -222,7 +221,7 @@ func (d *Device) take(ctx context.Context, q *queue) (b batch, err error) {
 	return d.cut(q), nil
 }
 
-// cut begins another batch and unlocks the device. A queue that is the device's no longer has none.
+// cut begins another batch and unlocks the device. It returns no batch for the queue of an earlier generation.
 func (d *Device) cut(q *queue) (b batch) {
 	if d.queue == q {
 		b, d.batch = d.batch, q.spare
@@ -234,7 +233,7 @@ func (d *Device) cut(q *queue) (b batch) {
 	return b
 }
 
-// send hands a batch to the driver and does what was to be done afterwards.
+// send submits a batch to the driver and then runs the functions that were deferred until after it.
 func (d *Device) send(q *queue, b *batch) error {
 	var err error
 	if len(b.list.Words) > 0 {
@@ -263,7 +262,7 @@ func (d *Device) send(q *queue, b *batch) error {
 	return err
 }
 
-// submit hands a list to the driver.
+// submit submits a list to the driver.
 func (d *Device) submit(q *queue, list *driver.CommandList) error {
 	for {
 		err := q.drv.Submit(list)
@@ -273,7 +272,7 @@ func (d *Device) submit(q *queue, list *driver.CommandList) error {
 	}
 }
 
-// leave gives the turn back. Before that, what was to be given back meanwhile is.
+// leave releases what was to be freed during the turn, then the turn.
 func (d *Device) leave(q *queue) error {
 	var first error
 	for {

@@ -12,10 +12,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
-// always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
-// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, but for what [Dense.AssignContext] says of memory
-// larger than the device's.
+// Assign queues the computation of the expression into m and returns. m may be an operand of the expression, or overlap one, without
+// effect on the result. An owned matrix takes the expression's size; for wrapped matrices and views another size is [buffer.ErrShape].
+// A call that fails leaves m as it was, except for what [Dense.AssignContext] says of memory larger than the device's.
 func (m *Dense[T]) Assign(x Operand[T]) error { return m.queue("Assign", x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
@@ -32,7 +31,7 @@ func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	return m.core().evaluate(ctx, op, from(op, x))
 }
 
-// evaluate is [Dense.AssignContext] for a call of that name.
+// evaluate is [Dense.AssignContext] for the call named op.
 func (m *core) evaluate(ctx context.Context, op string, n *node) error {
 	if err := m.usable(op); err != nil {
 		return err
@@ -43,12 +42,12 @@ func (m *core) evaluate(ctx context.Context, op string, n *node) error {
 	return m.assign(ctx, op, n)
 }
 
-// queue is evaluate for calls without a context.
+// queue is evaluate without a context.
 func (m *Dense[T]) queue(op string, x Operand[T]) error {
 	return m.core().evaluate(context.Background(), op, from(op, x))
 }
 
-// record is queue for the expression of a method, which nobody else has.
+// record is queue for an expression that a method has built.
 func (m *Dense[T]) record(op string, n *node) error {
 	n.Passing = true
 	err := m.core().evaluate(context.Background(), op, n)
@@ -76,9 +75,9 @@ func (m *Dense[T]) Clone() (*Dense[T], error) {
 	return evaluated[T](context.Background(), "Clone", m)
 }
 
-// Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed: all of the memory
-// that the matrix lies in, of a view too. Before that the slice may hold old elements; after it the slice may be read until the next
-// assignment. Of owned memory there is nothing to bring back, and Sync only waits.
+// Sync waits for what is queued and copies results in wrapped memory to the caller's slice: those of the whole memory, also for a view,
+// but only what kernels wrote. Before Sync the slice may have old elements; afterwards it may be read until the next assignment. For
+// owned memory Sync only waits.
 func (m *Dense[T]) Sync(ctx context.Context) error {
 	const op = "Sync"
 	c, err := m.usable(op)
@@ -88,8 +87,8 @@ func (m *Dense[T]) Sync(ctx context.Context) error {
 	return named(op, c.buf.Sync(ctx))
 }
 
-// Touch says that the caller wrote the elements in the memory that this matrix wraps, which a kernel sees from now on. Results that
-// were not synced are given up there; elements of other views keep theirs.
+// Touch says that the caller has changed the elements of this matrix in the memory that it wraps. Later kernels see the change. Results
+// for these elements that were not synced are dropped; other elements of the memory are not affected.
 func (m *Dense[T]) Touch() error {
 	const op = "Touch"
 	c, err := m.usable(op)
@@ -99,12 +98,12 @@ func (m *Dense[T]) Touch() error {
 	return named(op, c.buf.Touch(c.Region(c.t.Size())))
 }
 
-// plain reports whether the elements lie in memory as they are read: row by row and without gaps.
+// plain reports whether the elements are in memory row by row and without gaps.
 func (m *core) plain() bool {
 	return m.Contiguous() && (!m.ColMajor || m.Rows <= 1 || m.Cols <= 1)
 }
 
-// size checks that host memory can have the elements, and returns how many bytes they take.
+// size returns how many bytes the elements take, with an error if they cannot be in host memory.
 func (m *core) size(op string, mem gpu.Host, exact bool) (int, error) {
 	if err := m.usable(op); err != nil {
 		return 0, err
@@ -121,8 +120,7 @@ func (m *core) size(op string, mem gpu.Host, exact bool) (int, error) {
 	return 0, fail(op, wrong, itoa(mem.Size/size), " elements for ", m.Shape().String(), " of ", m.t.String(), ", which needs ", itoa(n/size))
 }
 
-// read copies the elements, row by row, to host memory of at least that size. A matrix that lies in memory in another way is
-// first copied on the device.
+// read copies the elements, row by row, to host memory of at least that size. A matrix with another layout is first copied on the device.
 func (m *core) read(ctx context.Context, op string, dst gpu.Host) error {
 	n, err := m.size(op, dst, false)
 	if err != nil || n == 0 {
@@ -171,7 +169,7 @@ func (m *Dense[T]) values(ctx context.Context, op string) ([]T, error) {
 	return out, nil
 }
 
-// ReadTo is Read into a slice of the caller's with at least rows x cols elements.
+// ReadTo is Read into the caller's slice, which has at least rows x cols elements.
 func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error { return m.readTo(ctx, "ReadTo", dst) }
 
 func (m *Dense[T]) readTo(ctx context.Context, op string, dst []T) error {
@@ -243,10 +241,10 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 	return firstError(to.queue(op, from), from.Close(), to.Close())
 }
 
-// Access gives the CPU the memory while fn runs: from the matrix's first element to its last, rows (columns) at the distance of
-// [Dense.Stride]. With [buffer.Writes], what fn leaves there is the new content. Mapped memory is handed over in place where the
-// device allows it, other memory is copied as needed. What would disturb fn is [gpu.ErrMapped] while it runs, as [buffer.Buffer.Access]
-// says. Numbers of type [Any] are in no memory, [gpu.ErrUnsupported]; see [As].
+// Access calls fn with the elements in host memory, from the first to the last, with rows (columns) [Dense.Stride] elements apart. With
+// [buffer.Writes], the changes that fn makes become the matrix's. Mapped memory is used in place where the device allows it, other
+// memory is copied as needed. While fn runs, calls that would conflict with it are [gpu.ErrMapped], see [buffer.Buffer.Access]. A matrix
+// of [Any] is [gpu.ErrUnsupported]; see [As].
 func (m *Dense[T]) Access(ctx context.Context, in buffer.Intent, fn func(data []T) error) error {
 	const op = "Access"
 	c, err := m.usable(op)

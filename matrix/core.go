@@ -19,37 +19,37 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// core is a matrix without its element type of Go's. The zero value is an empty matrix without a device.
+// core is a matrix without its Go element type. The zero value is an empty matrix without a device.
 type core struct {
 	expr.Layout
 	t        fuse.Type
-	typed    uint32 // 1 if t is known: not yet of the zero value; see [Dense.core]
-	wrapped  bool   // the memory is not the matrix's to replace
-	external bool   // what External reports
+	typed    uint32 // 1 if t is known, which it is not for the zero value; see [Dense.core]
+	wrapped  bool   // the matrix may not replace the memory
+	external bool   // the result of External
 	view     bool   // a part of another matrix
 	closed   bool
 	dev      *gpu.Device
 	buf      *buffer.Buffer // nil: the zero value
-	room     int            // of a fixed size: how many elements there are from the first on
-	err      error          // why there is no matrix: a view that could not be made
+	room     int            // of memory of a fixed size: its capacity in elements, from the first on
+	err      error          // of a view that could not be made
 
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
 	share      *share // of views and aliases; nil: the matrix has a share of its own
 	cleanup    *cleanup.Cleanup
-	leaf       unsafe.Pointer // the *node of the matrix that was made last, read and written atomically: goroutines that only use it do
+	leaf       unsafe.Pointer // the last *node made for the matrix; atomic, since several goroutines may read one matrix
 }
 
-// origin is what a matrix and the views of it have in common.
+// origin is the state that a matrix shares with its views.
 type origin struct {
-	lent       atomic.Int32  // views that stand in expressions and were not closed
+	lent       atomic.Int32  // the number of views in expressions that were not closed
 	generation atomic.Uint32 // how often the matrix was resized
 }
 
-// share is the share that a view has of its memory. The garbage collector drops it when nobody closed the view.
+// share is a view's reference to its memory. A cleanup drops it if the view becomes garbage without Close.
 //
-// A matrix that has views cannot be resized. A view that stands in an expression, which nobody may be able to close any more,
-// does not count, and is an error once the matrix was resized.
+// A matrix that has views cannot be resized. A view in an expression, which the caller may have no reference to, does not prevent this,
+// and is an error once the matrix was resized.
 type share struct {
 	buf    *buffer.Buffer // nil: the view must not outlive what it was taken from
 	origin *origin        // nil: it counts until it is closed, as an alias does
@@ -58,7 +58,7 @@ type share struct {
 	closed atomic.Bool
 }
 
-// lend notes that a view, and the views that it was taken of, stand in an expression.
+// lend records that a view, and the views that it was taken of, are in an expression.
 func (s *share) lend() {
 	for ; s != nil && s.origin != nil; s = s.of {
 		if s.buf != nil && !s.closed.Load() && !s.lent.Swap(true) {
@@ -103,7 +103,7 @@ func (m *core) operand(op string) *node {
 	return m.node()
 }
 
-// node is the matrix in an expression, the same node while it has the same size.
+// node returns the matrix as a node of an expression, the same one while the size is the same.
 func (m *core) node() *node {
 	n := (*node)(atomic.LoadPointer(&m.leaf))
 	if n == nil || n.Source != m || n.Rows != m.Rows || n.Cols != m.Cols {
@@ -155,7 +155,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	return m.store(op, dev, n.Type, n.Rows, n.Cols, func(d exec.Dense) error { return exec.Of(dev).Assign(ctx, d, n) })
 }
 
-// promoted is a result of float32 as a complex one where that is wanted.
+// promoted converts a float32 result to complex if the destination is.
 func promoted(n *node, t fuse.Type) *node {
 	if t == fuse.C64 && n.Type == fuse.F32 {
 		return expr.NewConversion("Assign", t, n)
@@ -163,7 +163,7 @@ func promoted(n *node, t fuse.Type) *node {
 	return n
 }
 
-// store has compute write a rows x cols result: in place if m has that size, else to memory that m takes over if compute
+// store calls compute to write a rows x cols result: into m if it has that size, else into new memory, which m gets if compute
 // succeeds.
 func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, compute func(exec.Dense) error) error {
 	to := fault.Shape{rows, cols}
@@ -179,14 +179,14 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 		err := compute(m.dense())
 		if !errors.Is(err, gpu.ErrDeviceLost) || m.wrapped || m.unshared(op, to) != nil {
 			return named(op, err)
-		} // else there may be more memory than m has elements now, and nobody replaces the rest
+		} // else the memory may be larger than m, and the rest is not replaced
 	case m.fixed():
 		return expr.ShapeError(op, "wrapped memory needs a result of "+m.Shape().String(), m.Shape(), to)
 	}
 	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
 }
 
-// renew makes m an owned matrix in its order, once fill has written that.
+// renew replaces m by an owned matrix of the same order, after fill has written it.
 func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fill func(*core) error) error {
 	if err := m.unshared(op, fault.Shape{rows, cols}); err != nil {
 		return err
@@ -203,8 +203,7 @@ func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fi
 	return m.become(next)
 }
 
-// resize gives m another size, once fill has written a matrix of that size: in the memory that m has if there is room, else in
-// new memory.
+// resize changes m's size, after fill has written a matrix of that size: in m's memory if that is large enough, else in new memory.
 func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
 	to := fault.Shape{rows, cols}
 	fits := m.buf != nil && rows*cols <= m.capacity()
@@ -237,7 +236,8 @@ func (m *core) empty() core {
 	return core{t: m.t, typed: m.typed, dev: m.dev, Layout: expr.Layout{ColMajor: m.ColMajor}}
 }
 
-// unshared refuses to resize views, and matrices that have views or are accessed; views in expressions do not count.
+// unshared returns an error for views, and for matrices that have views or are accessed, which cannot be resized. Views in expressions do
+// not count.
 func (m *core) unshared(op string, to fault.Shape) error {
 	lent := 0
 	if m.origin != nil {
@@ -256,14 +256,14 @@ func (m *core) unshared(op string, to fault.Shape) error {
 	return nil
 }
 
-// resized makes the views that were taken before errors.
+// resized invalidates the views that were taken before.
 func (m *core) resized() {
 	if m.origin != nil {
 		m.origin.generation.Add(1)
 	}
 }
 
-// become makes m what next is, and drops m's share of its memory.
+// become replaces m by next, and drops m's share of its memory.
 func (m *core) become(next core) error {
 	m.cleanup.Stop()
 	old := *m
@@ -271,7 +271,7 @@ func (m *core) become(next core) error {
 	return old.drop()
 }
 
-// moved returns what m was and empties it.
+// moved returns the former m and empties it.
 func (m *core) moved() core {
 	m.cleanup.Stop()
 	was := *m
@@ -308,7 +308,7 @@ func (m *core) derive(op string, change func(expr.Layout) (expr.Layout, error)) 
 	return v
 }
 
-// lentView makes a view without a share of the memory.
+// lentView makes a view that does not keep the memory alive.
 func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)) core {
 	if err := m.usable(op); err != nil {
 		return core{err: err}
@@ -341,7 +341,7 @@ func window(op string, i, k, j, l int) func(expr.Layout) (expr.Layout, error) {
 	}
 }
 
-// rows and columns return n of them from start on. Where start + n overflows it is less than start, which slice refuses.
+// rows and columns return n of them from start on. If start + n overflows it is less than start, which slice refuses.
 func (m *core) rows(op string, start, n int) core { return m.slice(op, start, start+n, 0, m.Cols) }
 
 func (m *core) columns(op string, start, n int) core { return m.slice(op, 0, m.Rows, start, start+n) }
@@ -375,7 +375,7 @@ func fail(op string, err error, detail ...string) error {
 	return fault.Fail("matrix: "+op, err, detail...)
 }
 
-// named is an error of a lower package, or nil, as one of this package's call.
+// named returns an error of a lower package, or nil, under the name of this package's call.
 func named(op string, err error) error { return fault.In("matrix: ", op, err) }
 
 func firstError(errs ...error) error { return cmp.Or(errs...) }

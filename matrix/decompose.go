@@ -13,8 +13,8 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Condition is the error of a system that is nearly singular: the condition number of its matrix in the norm 1. The solution was
-// stored, and may have no correct digit.
+// Condition is the error of a nearly singular system: the condition number of its matrix in the norm 1. The solution was stored, but
+// may have no correct digit.
 type Condition float64
 
 // Error implements error.
@@ -34,7 +34,7 @@ type factors struct {
 	cond       float64   // in the norm 1; 0 before it was found
 }
 
-// decompose computes the factors, in the place of those that were there, and returns the numbers of a row that tests makes of them.
+// decompose computes the factors, which replace the former ones, and returns the row of numbers that tests computes from them.
 func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *node, tests func(packed Operand[float32]) *Expr[float32]) ([]float32, error) {
 	if a.Err != nil {
 		return nil, a.Err
@@ -80,7 +80,7 @@ func (f *factors) leaf(op string) *node {
 	return f.packed.core().operand(op)
 }
 
-// shown is an expression of the packed factors, in the type of the matrix.
+// shown builds an expression of the packed factors, in the type of the matrix.
 func shown[T Elem](op string, f *factors, args []*node, build func(s *shaping, packed *node) *node) *Expr[T] {
 	packed := f.leaf(op)
 	if packed.Err != nil {
@@ -100,7 +100,7 @@ func shown[T Elem](op string, f *factors, args []*node, build func(s *shaping, p
 }
 
 // condition estimates the condition number of n x n by Hager's method (Higham, Accuracy and Stability of Numerical Algorithms, algorithm
-// 15.1). solve is the product of the inverse, or of its transpose, and a column. What is no number has none.
+// 15.1). solve multiplies a column by the inverse, or by its transpose.
 func (f *factors) condition(ctx context.Context, op string, n int, solve func(trans bool, b Operand[float32]) *Expr[float32]) (float64, error) {
 	if f.cond != 0 || n == 0 {
 		return f.cond, nil

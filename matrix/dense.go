@@ -19,10 +19,10 @@ import (
 // when done. A Dense may be used from several goroutines as long as none assigns to it or closes it meanwhile.
 type Dense[T Elem] struct{ a core }
 
-// naming guards the types of zero values.
+// naming guards the element types of zero values.
 var naming sync.Mutex
 
-// core returns the matrix without its element type of Go's, and in place of nil one that says so.
+// core returns the matrix without its Go element type. For nil it is a matrix that carries an error.
 func (m *Dense[T]) core() *core {
 	if m == nil {
 		m = &Dense[T]{core{err: buffer.ErrNil}}
@@ -38,14 +38,14 @@ func (m *Dense[T]) core() *core {
 	return &m.a
 }
 
-// usable is core, with the reason why op cannot use the matrix.
+// usable is core, with an error if op cannot use the matrix.
 func (m *Dense[T]) usable(op string) (*core, error) {
 	c := m.core()
 	return c, c.usable(op)
 }
 
-// As returns the matrix as one of another element type of Go's: the same matrix, not a copy. Its type must be what T is, or T
-// be [Any]: [gpu.ErrInvalid] otherwise.
+// As returns the same matrix, not a copy, with another Go element type. T must be the type of its elements or [Any], else the error is
+// [gpu.ErrInvalid].
 func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	const op = "As"
 	c := m.core()
@@ -63,13 +63,13 @@ func New[T Elem](dev *gpu.Device, rows, cols int, opts ...Options) (*Dense[T], e
 	return construct[T]("New", dev, rows, cols, memory{}, opts)
 }
 
-// Map makes a matrix of zeros in memory that the CPU can reach: in place where the device allows it, else with a copy
-// behind the scenes. See [Dense.Access].
+// Map makes a matrix of zeros in memory that the CPU can access with [Dense.Access]: in place where the device allows it, else by
+// copies on the host.
 func Map[T Elem](dev *gpu.Device, rows, cols int, opts ...Options) (*Dense[T], error) {
 	return construct[T]("Map", dev, rows, cols, memory{mapped: true}, opts)
 }
 
-// construct makes a matrix that is one object with what it needs beside new memory.
+// construct makes a matrix in new memory, and allocates the matrix and its bookkeeping as one object.
 func construct[T Elem](op string, dev *gpu.Device, rows, cols int, mem memory, opts []Options) (*Dense[T], error) {
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
@@ -104,8 +104,8 @@ func FromSlice[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option
 	return construct[T]("FromSlice", dev, rows, cols, mem, opts)
 }
 
-// FromRows makes an owned matrix of as many rows as there are slices and as many columns as the longest has elements. What is
-// missing in shorter ones is 0.
+// FromRows makes an owned matrix with a row for each slice and as many columns as the longest has elements. Elements that shorter
+// slices lack are 0.
 func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], error) {
 	const op = "FromRows"
 	cols := 0
@@ -122,9 +122,9 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 	return m, nil
 }
 
-// Wrap makes a matrix of the caller's own slice. Nothing is copied now: kernels get the bits when they first need them,
-// and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
-// runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [gpu.ErrUnsupported].
+// Wrap makes a matrix of the caller's own slice. Elements are copied to the device when a kernel first needs them, and results to the
+// slice by [Dense.Sync]. The matrix is never resized. The slice must not change while a call runs that reads it; after changing it, call
+// [Dense.Touch]. A slice of [Any] is [gpu.ErrUnsupported].
 //
 // The slice may be larger than the device's largest buffer, or than its budget ([gpu.WithMemory]); what is assigned to it is then
 // computed in parts, see [Dense.AssignContext]. For memory that is no slice of T there is [FromBuffer].
@@ -135,12 +135,11 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*
 	return construct[T]("Wrap", dev, rows, cols, memory{host: hostOf(data), isHost: true}, opts)
 }
 
-// WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
-// GPUBuffer in a page, of a size that is a multiple of 4 bytes. Kernels use it in place, nothing is copied. It is never resized, and
-// never destroyed without Destroy among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error
-// later. A *wgpu.Buffer that was released before is [gpu.ErrInvalid], as a nil one is, where Release clears it, as in the binding of the
-// driver oliver. A copy of it, and one of another binding, is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and
-// using it ends the process.
+// WrapBuffer makes a matrix of a GPU buffer that the caller made on this device: a *wgpu.Buffer natively, a GPUBuffer in a page, of a
+// size that is a multiple of 4 bytes. Kernels use it in place, nothing is copied. It is never resized, and destroyed only with Destroy
+// among the options. Keep it until the matrix is closed: using a GPUBuffer that was destroyed is an error later. A nil *wgpu.Buffer is
+// [gpu.ErrInvalid], and so is a released one if Release clears it, as in the binding of the driver oliver. A copy of a released one, or
+// one of another binding, is [gpu.ErrClosed] on Linux and Windows; elsewhere it is not recognised, and using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Options) (*Dense[T], error) {
 	m, err := FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
 	return m, named("WrapBuffer", err)
@@ -171,16 +170,16 @@ func (m *Dense[T]) Offset() int { return m.core().Offset }
 // Device returns the matrix's device, nil for the zero value.
 func (m *Dense[T]) Device() *gpu.Device { return m.core().dev }
 
-// Buffer returns the memory, nil for the zero value. It stays the matrix's.
+// Buffer returns the memory, nil for the zero value. The matrix still owns it: do not close it.
 func (m *Dense[T]) Buffer() *buffer.Buffer { return m.core().buf }
 
 // Handle returns the GPU buffer with the elements, a *wgpu.Buffer natively and a GPUBuffer as js.Value in a page, and how many bytes of
-// it lie before the first element. Other code of the device, such as what draws a window, uses the elements there without a copy: rows
-// (columns) are [Dense.Stride] elements apart. Handle submits what is queued and copies newer elements of the host to the device, so
-// that what the caller submits next to the device's queue finds the matrix as it is now. It has to be called before each such submission.
+// it precede the first element. Other code that uses the device, such as a renderer, can read the elements there without a copy: rows
+// (columns) are [Dense.Stride] elements apart. Handle submits queued commands and uploads newer elements of the host, so that the work
+// that the caller submits next to the device's queue sees the matrix as it is now. Call it before each such submission.
 //
-// The buffer is borrowed: the caller may not release, destroy or map it. It has the elements until the matrix is closed, resized or set
-// to other memory, or the device is lost. Once the caller has submitted a write to it, m.Buffer().Wrote(m.Device(), region) says so.
+// The buffer is borrowed: do not release, destroy or map it. It has the elements until the matrix is closed, resized or set to other
+// memory, or the device is lost. After submitting work that writes it, call m.Buffer().Wrote(m.Device(), region).
 //
 // A matrix without memory is [buffer.ErrNil], one larger than the device's largest buffer [gpu.ErrLimit], one that a function of Access
 // changes [gpu.ErrMapped], and a device of the driver cpu, which has no such buffers, [gpu.ErrUnsupported].
@@ -206,12 +205,11 @@ func (m *Dense[T]) Handle(ctx context.Context) (handle any, offset int, err erro
 	return handle, c.Offset * c.t.Size(), nil
 }
 
-// External reports whether the matrix uses somebody else's memory. [Dense.SetValueFrom] may change it, the memory staying
-// where it is; who frees the memory is another question, which Release among the options answers.
+// External reports whether the matrix uses the caller's memory. [Dense.SetValueFrom] may change the answer without a change of memory.
+// It does not say who frees the memory: that depends on Release in [Options].
 func (m *Dense[T]) External() bool { return m.core().external }
 
-// Capacity returns how many elements the memory has for the matrix: of memory that is not ours, those of the size that it
-// was wrapped with.
+// Capacity returns how many elements fit into the matrix's memory; for wrapped memory, the number of elements that it was wrapped with.
 func (m *Dense[T]) Capacity() int { return m.core().capacity() }
 
 // Err returns the error a view was made with, or nil.
@@ -224,15 +222,15 @@ func (m *Dense[T]) Err() error {
 
 // Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
 //
-// Close does not wait and brings nothing back: results in wrapped host memory that nobody synced are given up with the last share, and
-// the caller's slice stays as it is. Call [Dense.Sync] before. [gpu.WithDebug] logs such a Close as a warning.
+// Close does not wait and copies nothing to the host: when the last share of wrapped host memory is closed, results that were not synced
+// are dropped, and the caller's slice does not change. Call [Dense.Sync] before. [gpu.WithDebug] logs such a Close as a warning.
 //
-// No other goroutine may use the matrix meanwhile.
+// No other goroutine may use the matrix during Close.
 func (m *Dense[T]) Close() error { return m.core().close() }
 
 // Views share memory with the matrix they were taken from and keep it alive. A matrix cannot be resized while it has views:
-// close them when done. Those inside an expression need not be closed and do not count; once the matrix was resized they are
-// [ErrView]. A view of a bad range or of a closed matrix reports the error at its first use; [Dense.Err] tells earlier.
+// close them when done. Views in an expression need not be closed and do not prevent resizing, after which they are [ErrView]. A
+// view of a bad range or of a closed matrix reports the error at its first use; [Dense.Err] returns it at once.
 
 // T returns the transpose. Nothing moves.
 func (m *Dense[T]) T() *Dense[T] { return &Dense[T]{m.core().derive("T", turned)} }
@@ -277,9 +275,9 @@ func (m *Dense[T]) DiagView() *Dense[T] {
 // Alias returns another matrix of the same memory and layout. It has to be closed before either can be resized.
 func (m *Dense[T]) Alias() *Dense[T] { return &Dense[T]{m.core().alias()} }
 
-// Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. Nothing is copied. The matrix
-// drops its share of what it had, as [Dense.Close] does: results in wrapped memory that nobody synced are given up. Views of either
-// matrix keep the memory that they show. Taking from itself does nothing. A view that was taken has to be closed from now on.
+// Take is C++'s move assignment: the matrix gets src's memory, size and flags without a copy, and src becomes empty. The matrix drops its
+// former memory as [Dense.Close] does, with results in wrapped memory that were not synced. Views of both matrices keep their memory.
+// Taking from itself does nothing. A matrix that has taken a view must be closed.
 func (m *Dense[T]) Take(src *Dense[T]) error {
 	const op = "Take"
 	if err := firstError(m.core().usable(op), src.core().usable(op)); err != nil || m == src {
@@ -288,7 +286,7 @@ func (m *Dense[T]) Take(src *Dense[T]) error {
 	return m.a.become(src.a.moved())
 }
 
-// Move returns a matrix that is what m was, memory, size and flags. m is empty afterwards: the move constructor.
+// Move is C++'s move constructor: it returns a matrix with m's memory, size and flags, and m becomes empty.
 func (m *Dense[T]) Move() (*Dense[T], error) {
 	if err := m.core().usable("Move"); err != nil {
 		return nil, err
@@ -307,8 +305,8 @@ func Swap[T Elem](a, b *Dense[T]) error {
 	return nil
 }
 
-// Reset empties the matrix: it drops its share of the memory and is ready for the first expression assigned to it, of
-// whatever size. It is Blaze's clear; to set the elements to zero is [Dense.Zero].
+// Reset drops the matrix's memory. The matrix is empty then and takes its size from the next expression assigned to it. Reset is Blaze's
+// clear; [Dense.Zero] sets the elements to zero.
 func (m *Dense[T]) Reset() error {
 	if err := m.core().usable("Reset"); err != nil {
 		return err
@@ -316,7 +314,7 @@ func (m *Dense[T]) Reset() error {
 	return m.a.become(m.a.empty())
 }
 
-// CopyTo returns an owned copy of the matrix on another device. The elements go by way of the host.
+// CopyTo returns an owned copy of the matrix on another device, copied through the host.
 func (m *Dense[T]) CopyTo(ctx context.Context, dev *gpu.Device) (*Dense[T], error) {
 	const op = "CopyTo"
 	c, err := m.usable(op)
@@ -332,8 +330,8 @@ func (m *Dense[T]) CopyTo(ctx context.Context, dev *gpu.Device) (*Dense[T], erro
 	return typed[T](next, err)
 }
 
-// MoveTo moves an owned matrix to another device. A view, a matrix with views and an external one stay where they are:
-// [ErrView], [ErrExternalResize]; copy those.
+// MoveTo moves an owned matrix to another device. Views and matrices with views are [ErrView], external ones [ErrExternalResize]; use
+// [Dense.CopyTo] for those.
 func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 	const op = "MoveTo"
 	c, err := m.usable(op)
@@ -376,9 +374,8 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 	return newCore(op, dev, &Options{Type: n.Type}, n.Rows, n.Cols, &mem, new(origin))
 }
 
-// Resize gives an owned or mapped matrix another size, with undefined elements unless it is what it was. Memory that is large
-// enough is kept. Matrices of wrapped memory keep their size, [ErrExternalResize], and so do views and matrices that have views:
-// [ErrView].
+// Resize changes the size of an owned or mapped matrix. Its elements are undefined then, unless the size is the same as before. Memory
+// that is large enough is kept. Wrapped matrices are [ErrExternalResize], views and matrices with views [ErrView].
 func (m *Dense[T]) Resize(rows, cols int) error {
 	const op = "Resize"
 	c, err := m.usable(op)
@@ -396,7 +393,8 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	return c.resize(op, rows, cols, func(*core) error { return nil })
 }
 
-// SetShape gives a matrix without gaps, an external one or a view too, another shape of as many elements. Nothing moves.
+// SetShape changes the shape of a matrix without gaps, also of an external one or a view. The number of elements must be the same. Nothing
+// moves.
 func (m *Dense[T]) SetShape(rows, cols int) error {
 	const op = "SetShape"
 	c, err := m.usable(op)

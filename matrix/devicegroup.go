@@ -20,28 +20,28 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// DeviceGroup is several devices that compute one assignment together, each some rows of the result. Make one with [On]. Its methods may
-// be called from several goroutines.
+// DeviceGroup is a group of devices that compute one assignment together, each some rows of the result. Make one with [On]. Its methods
+// may be called from several goroutines.
 type DeviceGroup struct {
 	devices  []*gpu.Device
 	balancer balance.Balancer
 	last     atomic.Pointer[[]Share]
 }
 
-// Share is what one device did of the last assignment of a [DeviceGroup].
+// Share is the part of a [DeviceGroup]'s last assignment that one device computed.
 type Share struct {
 	Device  int     `json:"device"`  // its place in the call of On
 	Count   int     `json:"count"`   // rows of the result, or columns of one that is divided by those
 	Seconds float64 `json:"seconds"` // with its transfers
 }
 
-// On returns devices, which stay the caller's, as a group that computes large products and element-wise expressions together:
+// On makes a group of devices that computes large products and element-wise expressions together. It does not close the devices.
 //
 //	group, err := matrix.On(devices...)
 //	err = group.Assign(ctx, matrix.Into(c, matrix.Mul(a, b).Relu()))
 //
-// They may be of different drivers, and one may be there several times. nil devices, none and more than 1024 are [gpu.ErrInvalid], one
-// that is closed [gpu.ErrClosed].
+// The devices may be of different drivers, and a device may be listed several times. A nil device, no device and more than 1024 are
+// [gpu.ErrInvalid], a closed one is [gpu.ErrClosed].
 func On(devices ...*gpu.Device) (*DeviceGroup, error) {
 	const op = "On"
 	if len(devices) == 0 || len(devices) > maxGroup || slices.Contains(devices, nil) {
@@ -62,18 +62,18 @@ const (
 	probing   = 32   // a first call finds the speeds out with two such parts of the result
 )
 
-// Assign computes the assignment, as [Dense.Assign] does it, on all devices of the group: each computes some rows of the result (columns
-// of one that has few rows), and how many follows its speed from call to call. It returns when the result is there: in the caller's
-// memory of a matrix that wraps some, so that no [Dense.Sync] is needed, else on the matrix's device, which need not be one of the
-// group. Operands, which are on one device, move by way of the host where others need them: of the left factor of a product, and of
-// element-wise operands, some rows, of the right factor everything. What a device got it keeps until the operand is closed, and gets
-// again only what has changed. In a page, operands on another device have to wrap memory and be synced.
+// Assign is [Dense.Assign] on all devices of the group. Each computes some rows of the result (or columns, if it has few rows), as many as
+// fit its speed in former calls. Assign returns when the result is in its matrix: in the caller's memory if the matrix wraps some, so that
+// no [Dense.Sync] is needed, else on the matrix's device, which need not belong to the group. Operands are copied through the host to
+// the devices that need them: some rows of element-wise operands and of the left factor of a product, and all of the right factor. A
+// device keeps these copies until the operand is closed, and later calls copy only what has changed. In a page, operands on another
+// device have to wrap memory and be synced.
 //
-// Rows have to be independent of each other for that: decompositions, sparse matrices, stacks and other shapes of matrices are
-// [gpu.ErrUnsupported]; assign such a part by itself before.
+// The rows must be independent of each other: decompositions, sparse matrices, stacks and reshaped matrices are [gpu.ErrUnsupported];
+// assign such a part of the expression by itself before.
 //
-// The rows of a device that is lost meanwhile are computed by the others, and only if none is left, or what it had is nowhere else, the
-// error is [gpu.ErrDeviceLost]. After an error, and if the context ends, the result's matrix is what it was.
+// If a device is lost, the others compute its rows. The error is [gpu.ErrDeviceLost] only if no device is left, or if elements were on the
+// lost device alone. After an error, and if the context ends, the result's matrix is as it was.
 func (g *DeviceGroup) Assign(ctx context.Context, s Step) error {
 	const op = "Assign"
 	err := fault.Ended(ctx, "matrix: ", op)
@@ -114,7 +114,7 @@ func (g *DeviceGroup) Assign(ctx context.Context, s Step) error {
 	})
 }
 
-// Last tells what each device did of the last assignment that was computed, in their order. Before the first one there are none.
+// Last returns what each device computed of the last assignment, in the order of [On]. Before the first assignment it is empty.
 func (g *DeviceGroup) Last() []Share {
 	if g == nil || g.last.Load() == nil {
 		return nil
@@ -164,7 +164,7 @@ type groupJob struct {
 	parts   []*groupPart
 }
 
-// groupPart is the rows (columns) from to to-1 of the result, as a device computes them.
+// groupPart is a device's part of the result: the rows (columns) from from to to-1.
 type groupPart struct {
 	device   int
 	from, to int
@@ -173,7 +173,7 @@ type groupPart struct {
 	took     time.Duration
 }
 
-// run computes the parts and brings them together in the result, once all are there.
+// run computes the parts and, after all of them succeeded, copies them to the result.
 func (j *groupJob) run() error {
 	const op = "Assign"
 	if k := j.n.Kind; k != expr.Softmax && k != expr.Sort && k != expr.Scan { // whose rows are computed whole
@@ -210,8 +210,8 @@ func (j *groupJob) run() error {
 	return nil
 }
 
-// spans divides the result by what devices can hold. Where nothing is known of their speeds, two small ones come first: the first
-// compiles and sends what all parts need, the second tells the speeds.
+// spans divides the result into spans that fit into the devices' memory. If the speeds are not known, two small ones come first: the
+// first compiles kernels and copies the operands that all parts need, the second measures the speeds.
 func (j *groupJob) spans() (list [][2]int) {
 	n, length := j.dst.Rows, j.dst.Cols
 	if j.columns {
@@ -239,7 +239,7 @@ func (j *groupJob) spans() (list [][2]int) {
 	return list
 }
 
-// attempt computes a span, each device that is alive a part. It returns the spans of devices that were lost with theirs.
+// attempt computes a span, divided among the devices that are not lost. It returns the parts of devices that were lost meanwhile.
 func (j *groupJob) attempt(op string, from, to int, cold bool) (again [][2]int, err error) {
 	alive := make([]bool, len(j.devices))
 	for i := range alive {
@@ -354,7 +354,7 @@ func onDevice(n *node, dev *gpu.Device, done map[*node]*node) *node {
 	return done[n]
 }
 
-// land brings the parts to the result, and cannot be cancelled half way. What may fail comes before anything is written.
+// land copies the parts to the result. Everything that may fail happens before the first write, and it cannot be cancelled after that.
 func (j *groupJob) land(op string) error {
 	if j.dst.Buf.HasHost() {
 		return j.landOnHost(op)

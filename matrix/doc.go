@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package matrix does matrix mathematics in the memory of a GPU, whoever owns that memory.
+// Package matrix computes with matrices in GPU memory, which the library or the caller owns.
 //
 //	a, err := matrix.FromSlice(dev, rows, cols, data) // a copy on the device
 //	x, err := matrix.Wrap(dev, rows, cols, mine)      // the caller's slice, not copied
@@ -15,75 +15,81 @@
 // # Expressions
 //
 // Functions such as [Mul], [Add] and [Sum] build an [Expr] and check shapes at once. [Dense.Assign] runs it: an
-// element-wise chain becomes one kernel, a product takes the element-wise operations on it as its tail, a reduction
-// those under it as its head. What cannot be one kernel becomes several with temporaries in between. An expression of the
-// same shape and sizes is planned once, and new sizes and numbers compile nothing. Receivers are destinations, as in
-// gonum: c.Mul(a, b) is c.Assign(matrix.Mul(a, b)).
+// element-wise chain becomes one kernel, as does a product with the element-wise operations on its result, or a reduction with
+// those on its operand. Other expressions become several kernels with temporaries in between. An expression of the same form and
+// sizes is planned once; new sizes and numbers compile nothing. Receivers are destinations, as in gonum: c.Mul(a, b) is
+// c.Assign(matrix.Mul(a, b)).
 //
-// Before it is planned an expression is rewritten, by sizes alone: a chain of products, also through transposes, is computed in the
-// order of the fewest multiplications, and of those of the fewest bytes; numbers that a product's factor is multiplied or divided by, and
-// its sign, go to the product's tail; a part of an expression is computed of parts of its operands, as Slice(Mul(a, b), ...) of some rows
-// of a and some columns of b; so are sums, means and the trace of a product and its diagonal; Mul(Inverse(a), b) solves; operations
-// that change nothing go. What stands in several places of an expression is computed once, and no product is taken apart for one of
-// them. [Expr.Explain] shows what is left. A matrix is computed as it stands: where the order matters, because a product in between
-// overflows in one and not in another, [Expr.Eval] of that product decides it.
+// An expression is rewritten before it is planned, depending on sizes alone:
 //
-// A [Program] is assignments, of fixed sizes, that are planned and compiled once and computed again and again. [Sparse] matrices stand in every
-// expression, and results stay sparse where the mathematics does: see [Expr.Sparse]. Arrays of more dimensions are package
-// matrix/tensor.
+//   - A chain of products, also through transposes, is computed in the order with the fewest multiplications, then the fewest bytes.
+//   - Scalar factors and signs of a product's operands are applied to its result.
+//   - A part of an expression is computed from parts of its operands: Slice(Mul(a, b), ...) from some rows of a and columns of b. So
+//     are the sums, means, trace and diagonal of a product.
+//   - Mul(Inverse(a), b) becomes a solution of linear equations.
+//   - Operations without effect are dropped.
+//
+// A subexpression that occurs several times is computed once, and a product among them is not rewritten for one of its uses.
+// [Expr.Explain] shows the result. If the order of a chain matters, because a product overflows in one order and not in another,
+// compute that product first by [Expr.Eval].
+//
+// A [Program] is a list of assignments of fixed sizes that is planned and compiled once and run any number of times. [Sparse] matrices
+// can be operands of every expression; [Expr.Sparse] says which results are sparse. Package matrix/tensor has arrays of more
+// dimensions.
 //
 // A [DeviceGroup], made by [On], computes one assignment on several devices at once.
 //
 // # Aliasing
 //
-// The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the
-// destination were elsewhere; where that needs a temporary, one is used. This is decided by the memory, not by the
-// identity of the matrices; so it is for matrices wrapped separately around overlapping memory of the caller's.
+// The destination may be an operand, overlap one, or be a transpose of one. The result is the same as in separate memory; a
+// temporary is used where that is necessary. Overlap is found by address and not by the identity of matrices, so this also holds for
+// matrices that were wrapped separately around overlapping memory of the caller.
 //
-// # Memory of others
+// # Memory of the caller
 //
 // A matrix made by [Wrap] or [WrapBuffer] is never resized, freed or moved. Host memory goes to the device
-// when a kernel first reads it and again only after [Dense.Touch]; results come back at [Dense.Sync], and only what was
-// written. The device's Stats count every byte. The calls that change whose memory a matrix uses, [FromBuffer],
-// [Dense.SetValueFrom], [Dense.SetValue], [Dense.Take] and others, follow CNTK's and Blaze's contracts; FEATURES.md has them
-// row by row.
+// when a kernel first reads it and again only after [Dense.Touch]; [Dense.Sync] copies the bytes back that kernels wrote. The device's
+// Stats count every byte. The calls that change which memory a matrix uses, [FromBuffer], [Dense.SetValueFrom], [Dense.SetValue],
+// [Dense.Take] and others, behave like those of CNTK and Blaze; FEATURES.md lists them row by row.
 //
 // # Views
 //
 // [Dense.T], [Dense.Slice], [Dense.Row], [Dense.Reshape] and others return views: matrices of their own in the same memory. A view
 // keeps the memory alive, also when its parent is closed, and is closed like any matrix. While it is open its parent cannot be
 // resized ([ErrView]): not by [Dense.Resize], nor by [Dense.SetValue] or an assignment of another size. A view itself never changes
-// size. A parent that takes over other memory ([Dense.SetValueFrom] with buffer.DontOwnBuffer, [Dense.Take], [Dense.Reset]) leaves
-// its views the memory that they show.
+// size. If a parent changes to other memory ([Dense.SetValueFrom] with buffer.DontOwnBuffer, [Dense.Take], [Dense.Reset]), its views
+// keep the former memory.
 //
-// A view that stands in an expression, as in Mul(a.T(), b), need not be closed and does not keep its parent from being resized; once
-// that has happened it is [ErrView]. An alias ([Dense.Alias]) counts like a view, and always until it is closed.
+// A view in an expression, as in Mul(a.T(), b), need not be closed and does not prevent its parent from being resized, after which it
+// is [ErrView]. An alias ([Dense.Alias]) prevents it until it is closed, also in an expression.
 //
 // # Errors
 //
-// An error names the call that failed, says on what, and what would fit: "matrix: Mul: 2x3 by 5x6: dimension mismatch: the second factor
-// needs 3 rows". Errors of the layers underneath come under the name of the call of this package; compare sentinels with errors.Is. An
-// expression keeps the error of the function that could not build it. What a device refuses later, a batch for which there is no memory, is
-// the error of whoever uses a matrix that the batch was to write, and names the batch's last kernels. [gpu.WithDebug] logs what happens.
+// An error names the failed call and its operands, and says what would fit: "matrix: Mul: 2x3 by 5x6: dimension mismatch: the second
+// factor needs 3 rows". Errors of lower layers are returned under the name of this package's call; compare sentinels with errors.Is. An
+// expression carries the error of the function that could not build it. If the device refuses a batch later, for lack of memory for
+// example, calls that use a matrix which the batch should have written return that error, with the names of the batch's last kernels.
+// [gpu.WithDebug] logs what happens.
 //
 // # Precision
 //
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
-// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. Of a chain of products k is the sum of the lengths that are summed over, and one
-// more for each number that it is multiplied by, in whatever order they are computed; the last places may depend on the order. Where an
-// operand is infinite or NaN the same elements of the result are infinite or NaN in each order, though one may be the other; zeros
-// may have the other sign. Functions are within the units in the last place that their documentation
-// names on every device, where the result is a normal number: they are computed with the library's own polynomials, most
-// after Cephes and FreeBSD, since WGSL promises less. Half matrices are computed in float32 and rounded when stored.
+// satisfy |c - exact| <= k * 2^-24 * sum |a||b|, where k is the number of terms. For a chain of products k is the sum of the inner
+// dimensions plus the number of scalar factors, in whatever order the chain is computed; the last digits may depend on the order. If an
+// operand has infinities or NaN, the same elements of the result are infinite or NaN in every order, but an element may be infinite in
+// one and NaN in another; zeros may differ in sign. Functions whose result is a normal number are within the number of units in the last
+// place that their documentation names, on every device: they use the library's own polynomials, most after Cephes and FreeBSD, since
+// WGSL promises less. Half matrices are computed in float32 and rounded when stored.
 //
-// [Norm2] and [NormP] add powers up in float32, unscaled: they are infinite where a power is, for [Norm2] from elements of 1.8e19 on, and
-// lose elements whose power is 0, below 1e-19. gonum's norms scale; so does Scale(m, Norm2(Scale(1/m, a))) with m near the largest element.
+// [Norm2] and [NormP] add powers in float32 without scaling. They overflow where a power does, [Norm2] from elements of 1.8e19 on, and
+// lose elements whose power underflows, below 1e-19. gonum's norms scale; so does Scale(m, Norm2(Scale(1/m, a))) with m near the largest
+// element.
 //
-// NaN in is NaN out, except for comparisons, choices and a power whose base is 1 or whose exponent is 0. Outside of their
-// domain functions are NaN, at their poles infinite, as in C; sin, cos and tan are accurate for arguments of any size.
+// NaN in an operand makes the result NaN, except for comparisons, choices and a power whose base is 1 or whose exponent is 0. As in C,
+// functions are NaN outside of their domain and infinite at their poles; sin, cos and tan are accurate for arguments of any size.
 //
-// WGSL lets a compiler take (a + b) - a for b, and NaN for something that does not happen. Sums, differences and roots are
-// written so that it finds no such thing: a - a is NaN where a is infinite, and sums that compensate for rounding work. Some
-// compilers take (a / b) * b for a in one kernel. In functions of the caller's they may do all that; `sublet info` shows
-// what an adapter does there.
+// WGSL allows compilers to simplify (a + b) - a to b and to assume that NaN and infinities do not occur. The library's sums, differences
+// and roots are written so that this has no effect: a - a is NaN where a is infinite, and compensated summation works. Some compilers
+// simplify (a / b) * b to a within one kernel. In the caller's own functions compilers may do all of this; `sublet info` shows what an
+// adapter does.
 package matrix

@@ -32,8 +32,8 @@ type Launch struct {
 	WGSL         string
 }
 
-// Explain returns the plan of the expression on its device, for a result of its own, of what the expression is rewritten to. Nothing is
-// computed or compiled. Where the kernel that suits best is not compiled yet, a launch may use one that is in the meantime.
+// Explain returns the plan of the rewritten expression on its device, with a new matrix as the destination. Nothing is computed or
+// compiled. A launch may use another kernel than the plan says while that is not compiled yet.
 func (e *Expr[T]) Explain(ctx context.Context) (*Plan, error) {
 	const op = "Explain"
 	n := e.expr(op).n.Typed(fuse.F32)
@@ -81,7 +81,7 @@ func explained(p *plan.Plan) *Plan {
 	return out
 }
 
-// String is a line for each launch, and one for all of them.
+// String returns a line for each launch and one with their sums.
 func (p *Plan) String() string {
 	if p == nil {
 		return "no plan"

@@ -17,15 +17,15 @@ import (
 )
 
 // Expr is a computation that has not run yet. Building one checks shapes and costs next to nothing; [Dense.Assign] runs
-// it. An expression that could not be built carries its first error and reports it when it is assigned; [Expr.Err] tells
-// earlier. An Expr may be used several times.
+// it. An expression that could not be built carries its first error and reports it when it is assigned; [Expr.Err] returns it at
+// once. An Expr may be used several times.
 //
-// Element-wise operations stretch dimensions of 1 to fit, as NumPy does: a matrix plus a row, a column or a 1x1 matrix.
+// Element-wise operations broadcast dimensions of 1, as NumPy does: a matrix plus a row, a column or a 1x1 matrix.
 // Comparisons yield 1 and 0 in the operands' type. Functions of real numbers (Exp, Log, Sqrt, Tanh, ...) need float32 or
 // Half elements; on integers they are [gpu.ErrUnsupported].
 type Expr[T Elem] struct{ n *node }
 
-// Operand is what can stand in an expression: a *[Dense], a *[Sparse] or an *[Expr].
+// Operand is an operand of an expression: a *[Dense], a *[Sparse] or an *[Expr].
 type Operand[T Elem] interface {
 	expr(op string) Expr[T]
 }
@@ -62,7 +62,7 @@ func nodes[T Elem](op string, args []Operand[T]) []*node {
 	return out
 }
 
-// Failed is an expression that could not be built, for packages that build some: err is what whoever assigns it gets.
+// Failed returns an expression that carries an error, for packages that build expressions. Assigning it returns err.
 func Failed[T Elem](err error) *Expr[T] {
 	if err == nil {
 		err = fail("Failed", buffer.ErrNil, "nil error")
@@ -87,7 +87,7 @@ func (e *Expr[T]) DType() DType {
 	return e.expr("DType").n.Typed(fuse.F32).Type
 }
 
-// On ties an expression without matrices, such as a Fill, to a device.
+// On sets the device of an expression without matrices, such as a Fill.
 func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
 	n := *e.expr("On").n
 	switch {
@@ -115,8 +115,8 @@ func evaluated[T Elem](ctx context.Context, op string, x Operand[T]) (*Dense[T],
 	return m, nil
 }
 
-// Read runs the expression and returns the result row by row. A system without a solution in it is [ErrSingular], a Cholesky factor that
-// does not exist [ErrNotPosDef]: see [Expr.Solved].
+// Read runs the expression and returns the result row by row. If it solves a singular system the error is [ErrSingular], for a Cholesky
+// factor that does not exist [ErrNotPosDef]: see [Expr.Solved].
 func (e *Expr[T]) Read(ctx context.Context) ([]T, error) { return e.read(ctx, "Read") }
 
 func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
@@ -147,8 +147,8 @@ func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
 	return all[0], nil
 }
 
-// Matrix returns the matrix that the expression is, or a view of it where that is a transpose, and nil if it is to be computed.
-// Such a view does not keep the memory alive, and neither do views of that.
+// Matrix returns the matrix if the expression is just a matrix, a view of it if it is a transpose of one, and nil for any other
+// expression. Such a view, and views of it, do not keep the memory alive.
 func (e *Expr[T]) Matrix() *Dense[T] {
 	n, transposed := expr.Resolve(e.expr("Matrix").n, false)
 	if n.Err != nil || n.Kind != expr.Leaf && n.Kind != expr.Complex {
@@ -164,7 +164,7 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 	return &Dense[T]{m.lentView("T", turned)}
 }
 
-// numberNode is a number in the type that is computed in: rounded as an element is, but of type Any not yet.
+// numberNode returns a number in the type of the computation, rounded like an element unless the type is Any.
 func numberNode(t fuse.Type, v float64) *node {
 	if t == fuse.F16 {
 		v = t.Load(t.Store(v))
@@ -180,8 +180,8 @@ func scalar[T Elem](v T) *node {
 	return number
 }
 
-// Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
-// Operands must agree in their types, [gpu.ErrInvalid] otherwise.
+// Elementwise applies an element-wise operation by its code, for programs that decode expressions. Operands of different types are
+// [gpu.ErrInvalid].
 func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 	name := op.String()
 	if op.Arity() != len(args) { // that of an instruction is -1
@@ -228,7 +228,7 @@ func fillNode(rows, cols int, number *node) *node {
 	return &n
 }
 
-// Convert is a with another element type, as a conversion in Go does it; floats beyond an integer type's range saturate.
+// Convert converts a to another element type, like a conversion in Go; floats beyond an integer type's range saturate.
 func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	const op = "Convert"
 	x, t := from(op, a), typeOf[T]()
@@ -238,8 +238,8 @@ func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	return &Expr[T]{expr.NewConversion(op, t, x)}
 }
 
-// ConvertTo converts to an element type chosen at run time. Of an expression of another type than [Any] it can only be what
-// that is: [gpu.ErrInvalid]; see [Convert].
+// ConvertTo converts an expression of [Any] to an element type chosen at run time. For other expressions it must be their own type, else
+// the error is [gpu.ErrInvalid]; see [Convert].
 func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	const op = "ConvertTo"
 	n := e.expr(op).n
@@ -252,8 +252,8 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	return &Expr[T]{expr.NewConversion(op, t, n)}
 }
 
-// EqualAll waits for what is queued and reports whether a and b have the same size and the same elements. Matrices of other
-// sizes are not equal, which is no error; NaN equals nothing. What [Equal] is for each element, this is for whole matrices.
+// EqualAll waits for what is queued and reports whether a and b have the same size and the same elements. Different sizes are no error;
+// NaN equals nothing. [Equal] compares element by element.
 func EqualAll[T Elem](ctx context.Context, a, b Operand[T]) (bool, error) {
 	const op = "EqualAll"
 	x, y := from(op, a), from(op, b)
@@ -294,7 +294,7 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 	return err == nil && v != *new(T), err
 }
 
-// Func is an element-wise function of the user's, in WGSL. It is fused like a built-in one.
+// Func is a user's element-wise function in WGSL. It is fused like a built-in one.
 type Func struct {
 	name string
 	call fuse.Call
@@ -305,10 +305,10 @@ type Func struct {
 const maxArity = 6
 
 // NewFunc reads a function "fn name(x: f32, ...) -> f32 { ... }", or with i32 or u32 for matrices of those. The text may
-// hold further functions, constants and comments, whose names are its own; the first function is called. What is no function is
-// an error when it is applied. The device compiles it; diagnostics name the lines of the text. The oracle cannot run it. Where a device
-// limits the turns of loops, those for all elements that one invocation computes count together, and beyond the limit what is
-// assigned is [gpu.ErrLimit] to whoever uses it.
+// contain further functions, constants and comments, whose names do not clash with those of other texts; the first function is called. A
+// text without a function is an error when it is applied. The device compiles it; diagnostics name the lines of the text. The oracle
+// cannot run it. On devices that limit the iterations of loops, all elements that one invocation computes count together; if they exceed
+// the limit, using the result is [gpu.ErrLimit].
 func NewFunc(text string) *Func {
 	const op = "NewFunc"
 	scan, err := wgsl.Tokenize(text)
@@ -325,7 +325,7 @@ func NewFunc(text string) *Func {
 	return &Func{name: name, call: fuse.NewCall(scan, name, n)}
 }
 
-// Apply applies a function of the user's element by element. Sizes stretch as for the built-in operations.
+// Apply applies a user's function element by element. Sizes are broadcast as for the built-in operations.
 func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	const op = "Apply"
 	var err error

@@ -15,8 +15,8 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Options places a matrix in its memory. Without one, or with the zero value, the matrix begins where the memory does, and its
-// rows lie one after the other without gaps. What a constructor has no use for is [gpu.ErrInvalid], and so are several.
+// Options says where a matrix is in its memory. Without it, or with the zero value, the matrix begins where the memory does, and its
+// rows follow each other without gaps. A field that has no meaning for a constructor is [gpu.ErrInvalid], and so are several Options.
 type Options struct {
 	ColMajor bool // columns lie one after the other, not rows
 	Offset   int  // how many elements of the memory come before the first
@@ -40,7 +40,7 @@ type Options struct {
 // alignment is how many elements a vector has.
 const alignment = 4
 
-// parse returns the options of a constructor for elements of type t, which becomes their Type unless it is not known.
+// parse returns the options of a constructor for elements of type t. If t is known it becomes their Type.
 func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
 	if len(opts) > 1 {
 		return o, fail(op, gpu.ErrInvalid, "more than one Options")
@@ -60,7 +60,7 @@ func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
 	return o, nil
 }
 
-// unreleased refuses a release function where memory is made or copied.
+// unreleased refuses a release function for constructors that make or copy memory.
 func (o *Options) unreleased(op string) error {
 	if o.Release != nil {
 		return fail(op, gpu.ErrInvalid, "Release of memory that is the library's")
@@ -68,7 +68,7 @@ func (o *Options) unreleased(op string) error {
 	return nil
 }
 
-// layout applies the options to a rows x cols matrix, in new memory or in memory that there is.
+// layout applies the options to a rows x cols matrix, in new or existing memory.
 func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, error) {
 	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset, ColMajor: o.ColMajor}
 	if err := expr.CheckDims(op, rows, cols); err != nil {
@@ -114,7 +114,7 @@ type memory struct {
 	handle any            // of a GPU buffer
 }
 
-// memoryOf sorts what a caller calls memory.
+// memoryOf finds out which kind of memory a caller's value is.
 func memoryOf[T Elem](src any) memory {
 	switch s := src.(type) {
 	case []T:
@@ -130,7 +130,7 @@ func memoryOf[T Elem](src any) memory {
 	return memory{handle: src}
 }
 
-// acquire returns a buffer that a matrix fits in.
+// acquire returns the buffer for a matrix of a layout.
 func (mem *memory) acquire(op string, m *core) (*buffer.Buffer, error) {
 	dev, host, size := m.dev, mem.host, (m.Offset+m.room)*m.t.Size()
 	if mem.isHost && host.Foreign == nil && host.Size > size {
@@ -165,12 +165,12 @@ func (mem *memory) acquire(op string, m *core) (*buffer.Buffer, error) {
 	return b, named(op, err)
 }
 
-// short is the error of memory with so many bytes, which are not enough.
+// short returns the error for memory with too few bytes.
 func (m *core) short(op string, bytes int) error {
 	return fail(op, buffer.ErrShort, itoa(bytes/m.t.Size()), " elements, the layout takes ", itoa(m.Offset+m.room))
 }
 
-// newCore makes a matrix. Its release function is called from here on only, and never if there is an error.
+// newCore makes a matrix. If it fails, the release function is never called.
 func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory, from *origin) (core, error) {
 	if mem.numbers != nil {
 		mem.host = packed(o.Type, mem.numbers)
@@ -220,7 +220,7 @@ func destroying(dev *gpu.Device, handle any, release func()) func() {
 	}
 }
 
-// clearPads sets what is between the end of each row (column) and the next to zero, in memory that is new to the library.
+// clearPads sets the gaps between rows (columns) to zero, in memory that is new to the library.
 func (m *core) clearPads(op string) error {
 	p := *m
 	p.Layout = expr.Layout{Rows: m.Major(), Cols: m.Stride - m.Minor(), Offset: m.Offset + m.Minor(), Stride: m.Stride}
@@ -237,8 +237,8 @@ func (m *core) clearPads(op string) error {
 //	buffer.SetValueOnDevice  copies a buffer on its device; External is false
 //	0                        copies the CPU's memory to the device; External is false
 //
-// A copy is contiguous, in the order of the options; RowMajorInput says that only the matrix is column-major. Memory used
-// itself is like that of [Wrap] and [WrapBuffer]; as a destination, memory that is ReadOnly is [gpu.ErrReadOnly].
+// A copy is contiguous, in the order of the options; with RowMajorInput only the matrix is column-major, not the memory. Memory that
+// is not copied is used as by [Wrap] and [WrapBuffer]; assigning to ReadOnly memory is [gpu.ErrReadOnly].
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Options) (*Dense[T], error) {
 	const op = "FromBuffer"
 	o, err := parse(op, typeOf[T](), opts)
@@ -248,7 +248,7 @@ func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.F
 	return typed[T](fromBuffer(op, dev, o, rows, cols, memoryOf[T](src), flags))
 }
 
-// sliceType names the type of a slice that is the memory of other matrices than the one to be made, "" for what is none.
+// sliceType names the type of a slice of elements, "" for other values.
 func sliceType(src any) string {
 	if gpu.Lean {
 		return ""
@@ -301,13 +301,14 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 	return m, firstError(err, src.close())
 }
 
-// SetValueFrom replaces the matrix's size and elements by those of memory; memory and flags are those of [FromBuffer]. With
-// buffer.DontOwnBuffer the matrix drops the memory that it has.
+// SetValueFrom sets the matrix's size and elements from memory; src and flags are those of [FromBuffer]. With buffer.DontOwnBuffer
+// the matrix drops its memory and uses src itself.
 //
-// A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and one of
-// wrapped memory is left as it was: [ErrExternalResize]. Memory of somebody else's stays theirs after a copy into it, and is
-// never given up for larger one, although External says false from then on. A view can be set to other memory and leaves its
-// parent then; it cannot be resized: [ErrView]. A matrix that is set to other memory leaves its views the memory that they show. If the call fails the memory is not taken over: its release function is not called.
+// A copy goes into the memory that the matrix has. If it does not fit, an owned matrix gets new memory, and a wrapped one stays as it
+// was: [ErrExternalResize]. Memory that the matrix wraps stays the caller's and is not replaced by larger memory, although External is
+// false after a copy. A view can be set to other memory, after which it is no view of its parent any more; it cannot be resized:
+// [ErrView]. Views of a matrix that is set to other memory keep the former memory. If the call fails, src's release function is not
+// called.
 func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Options) error {
 	const op = "SetValueFrom"
 	c, err := m.usable(op)
@@ -338,10 +339,10 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 	return err
 }
 
-// SetValue copies a matrix, its size included, whatever the two layouts and devices. It goes into the memory that the
-// matrix has; if it does not fit there, an owned matrix gets new memory, and an external one is left as it was:
-// [ErrExternalResize]. External stays what it is. Views and matrices with views keep their size: [ErrView]. Where wrapped memory becomes
-// smaller than it was, the elements behind the new ones stay what they were. src is left as it is, and may overlap the matrix.
+// SetValue copies the size and elements of a matrix, whatever the two layouts and devices. The copy goes into the memory that the
+// matrix has; if it does not fit, an owned matrix gets new memory, and an external one stays as it was: [ErrExternalResize]. External
+// does not change. Another size is [ErrView] for views and for matrices with views. If a wrapped matrix becomes smaller, the elements
+// behind the new ones do not change. src does not change, and may overlap the matrix.
 func (m *Dense[T]) SetValue(src *Dense[T]) error {
 	const op = "SetValue"
 	to, from := m.core(), src.core()
@@ -377,8 +378,8 @@ var arrayTypes = [...]dtype.Type{
 	fuse.C64: dtype.Complex64,
 }
 
-// FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. The memory lives until
-// both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix stored by rows or by
+// FromArray makes a matrix that shares the memory of an array of two dimensions, or of one, which becomes a row. The memory is released
+// when both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix stored by rows or by
 // columns ([buffer.ErrStride]). Like a wrapped matrix it is never resized.
 func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	const op = "FromArray"
@@ -428,7 +429,7 @@ func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []
 	return o, shape, nil
 }
 
-// Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
+// Array returns an array of two dimensions that shares the matrix's memory, which is released when both are closed.
 func (m *Dense[T]) Array() (*ndarray.Array, error) {
 	const op = "Array"
 	c, err := m.usable(op)

@@ -231,7 +231,7 @@ func (f *EigenSym[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	return err
 }
 
-// rotate computes eigenvalues or singular values, in the place of those that were there. Of elements that are not finite there are none.
+// rotate computes eigenvalues or singular values, which replace the former ones. Elements that are not finite are [ErrConvergence].
 func (f *factors) rotate(ctx context.Context, op string, r expr.Routine, a *node) ([]float32, error) {
 	next := factors{}
 	found, err := next.decompose(ctx, op, r, a, valuesOf)
@@ -246,7 +246,7 @@ func (f *factors) rotate(ctx context.Context, op string, r expr.Routine, a *node
 	return found, err
 }
 
-// valuesOf are the eigenvalues or singular values that are packed with their vectors.
+// valuesOf returns the eigenvalues or singular values that are packed with their vectors.
 func valuesOf(packed Operand[float32]) *Expr[float32] {
 	const op = "Values"
 	return &Expr[float32]{(&shaping{op: op}).values(from(op, packed))}

@@ -21,7 +21,7 @@ func (s *shaping) slice() *node {
 	return windowNode(s.op, s.args[0], i, k, j, l)
 }
 
-// vector is the second operand, of numbers, as a column or a row, as many as count.
+// vector returns the second operand, of integers, as a column or a row with count elements.
 func (s *shaping) vector(column bool, count int) *node {
 	v := s.labels(1)
 	if v.Err == nil && (v.Rows == 1) == column && (v.Rows != 1 || v.Cols != 1) {
@@ -50,7 +50,7 @@ func (s *shaping) same(cols bool) bool {
 	return s.err == nil
 }
 
-// putRows finds the last number that names each row.
+// putRows replaces rows. Of several numbers that name one row the last counts.
 func (s *shaping) putRows() *node {
 	a, b := s.args[0], s.args[2]
 	numbers := s.vector(false, b.Rows)
@@ -75,10 +75,10 @@ func (s *shaping) putCols() *node {
 	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.elements(b, i, last), a)
 }
 
-// hotMost is how many elements a matrix of ones and zeros may have that rows are multiplied with.
+// hotMost is the most elements of a one-hot matrix for which scattered uses a dense product.
 const hotMost = 1 << 22
 
-// hotRows is how many rows are multiplied so at most.
+// hotRows is the most rows for which scattered uses a dense product.
 const hotRows = 64
 
 func (s *shaping) addToRows() *node {
@@ -100,11 +100,11 @@ func (s *shaping) addToCols() *node {
 	return s.apply(fuse.OpAdd, a, turned(s.scattered(a.Cols, turned(numbers), turned(b))))
 }
 
-// sumMost is how many rows are added up at a time: the kernel for rows of sparse matrices takes no longer ones.
+// sumMost is how many rows are added up at a time: the limit of the kernel for rows of sparse matrices.
 const sumMost = 56 << 10
 
-// scattered is as many rows as count, the sums of those of b that a row of numbers names: the product of b and a sparse matrix that has
-// 1 where a number is. Where its entries are comes from the numbers, sorted. A small matrix with these ones takes a dense product.
+// scattered returns count rows: row i is the sum of the rows of b whose number is i. This is the product of b and a sparse one-hot matrix,
+// whose structure comes from sorting the numbers. A small one-hot matrix takes a dense product.
 func (s *shaping) scattered(count int, numbers, b *node) (sum *node) {
 	v, _ := s.at(count, 1)
 	if b.Rows <= hotMost/max(count, 1) && b.Rows <= hotRows {
@@ -126,7 +126,8 @@ func (s *shaping) scattered(count int, numbers, b *node) (sum *node) {
 	return sum
 }
 
-// elementsAt are the places of elements of a matrix row by row, as a row of int32 with -1 for what is outside, and what is to be there.
+// elementsAt returns the places of elements, counted row by row, as a row of int32 with -1 for those outside the matrix, and their new
+// values.
 func (s *shaping) elementsAt() (places, values *node) {
 	a, rows, cols, b := s.args[0], s.labels(1), s.labels(2), s.args[3]
 	if s.times(a.Rows, a.Cols) > math.MaxInt32 {
@@ -155,7 +156,7 @@ func (s *shaping) elementsAt() (places, values *node) {
 	return places, values
 }
 
-// reshaped is a matrix in another shape, as Reshape has it.
+// reshaped is Reshape of a matrix.
 func (s *shaping) reshaped(a *node, rows, cols int) *node {
 	of := &shaping{op: s.op, t: s.t, args: []*node{a}, numbers: []float64{float64(rows), float64(cols)}}
 	n := of.reshape()
@@ -177,7 +178,7 @@ func (s *shaping) addToElements() *node {
 	return s.apply(fuse.OpAdd, a, s.reshaped(expr.NewTranspose(s.op, sums), a.Rows, a.Cols))
 }
 
-// putElements looks for the last of the places that is each element's.
+// putElements replaces elements. Of several places that name one element the last counts.
 func (s *shaping) putElements() *node {
 	a := s.args[0]
 	places, values := s.elementsAt()
@@ -209,7 +210,7 @@ func (s *shaping) addTo() *node { return s.onRegion(s.sum) }
 
 func (s *shaping) sum(a, b *node) *node { return s.apply(fuse.OpAdd, a, b) }
 
-// onRegion returns the first operand with f of both in the rows and columns that the second one covers, from a row and a column on.
+// onRegion returns the first operand with f of both operands in the region that the second one covers, which begins at a row and a column.
 func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 	a, b, row, col := s.args[0], s.args[1], s.whole(0, 0), s.whole(1, 0)
 	switch {
@@ -230,7 +231,7 @@ func (s *shaping) onRegion(f func(a, b *node) *node) *node {
 	return s.where(inside, f(a, s.elements(b, s.plus(i, -row), s.plus(j, -col))), a)
 }
 
-// onDiag returns the first operand with f of both on a diagonal, for which the second one has the elements.
+// onDiag returns the first operand with f of its k-th diagonal and the second operand on that diagonal.
 func (s *shaping) onDiag(f func(a, d *node) *node) *node {
 	a, d, k := s.args[0], s.args[1], s.whole(0, 0)
 	count := max(min(a.Rows+min(k, 0), a.Cols-max(k, 0)), 0)
@@ -262,13 +263,13 @@ func (s *shaping) dotCols() *node {
 	return expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisCols, 0, s.apply(fuse.OpMul, s.args[0], s.args[1]))
 }
 
-// stackMost is how many products of a stack are launched by themselves at most.
+// stackMost is the most products of a stack that are launched one by one.
 const stackMost = 4096
 
-// largeProduct is how many multiplications a product has that fills any device by itself.
+// largeProduct is the number of multiplications from which on one product is enough work for any device.
 const largeProduct = 1 << 27
 
-// mulStack multiplies matrices that are large one by one.
+// mulStack multiplies the matrices of two stacks. Large products are launched one by one.
 func (s *shaping) mulStack() *node {
 	a, b, count := s.args[0], s.args[1], s.size(0, 1)
 	if s.err != nil {
@@ -292,7 +293,7 @@ func (s *shaping) mulStack() *node {
 	return product
 }
 
-// transposeStack reads the matrices of a stack by columns.
+// transposeStack transposes each matrix of a stack.
 func (s *shaping) transposeStack() *node {
 	a, count := s.args[0], s.size(0, 1)
 	if s.err == nil && (count == 0 && a.Rows > 0 || count > 0 && a.Rows%count != 0) {
@@ -315,7 +316,7 @@ func (s *shaping) transposeStack() *node {
 func (s *shaping) symmetricLower() *node { return s.symmetric(fuse.OpMax, fuse.OpMin) }
 func (s *shaping) symmetricUpper() *node { return s.symmetric(fuse.OpMin, fuse.OpMax) }
 
-// symmetric reads a triangle in the place of the other one.
+// symmetric copies one triangle to the other.
 func (s *shaping) symmetric(row, col fuse.Op) *node {
 	a := s.args[0]
 	if a.Rows != a.Cols {
@@ -326,12 +327,12 @@ func (s *shaping) symmetric(row, col fuse.Op) *node {
 	return s.elements(a, s.apply(row, i, j), s.apply(col, i, j))
 }
 
-// rowsOf is rows of an operand, a view of them where it is a matrix.
+// rowsOf returns rows of an operand, as a view if it is a matrix.
 func (s *shaping) rowsOf(x *node, first, count int) *node {
 	return windowNode(s.op, x, first, first+count, 0, x.Cols)
 }
 
-// flat is the elements as a row.
+// flat returns the elements as one row.
 func (s *shaping) flat(a *node) *node {
 	if a.Err != nil || a.Rows == 1 {
 		return a
@@ -339,7 +340,7 @@ func (s *shaping) flat(a *node) *node {
 	return s.reshaped(a, 1, a.Rows*a.Cols)
 }
 
-// counted counts how many of a row are each number from 0 on, as elements of a type.
+// counted returns a row with the number of elements of a row that equal 0, 1, ..., classes-1.
 func (s *shaping) counted(row *node, classes int) *node {
 	i, _ := s.at(classes, 1)
 	counts := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpEq, i, row))
@@ -375,12 +376,12 @@ func (s *shaping) binCount() *node {
 	return s.counted(x, classes)
 }
 
-// where32 is x where a condition holds, and -1 elsewhere.
+// where32 returns x where a condition holds, and -1 elsewhere.
 func (s *shaping) where32(cond, x *node) *node {
 	return s.apply(fuse.OpWhere, expr.NewConversion(s.op, fuse.I32, cond), x, s.n(-1))
 }
 
-// searchSorted halves the part of the row in which the place is, until that is one element.
+// searchSorted finds the places of elements in a sorted row by bisection.
 func (s *shaping) searchSorted() *node {
 	row, a := s.args[0], s.args[1]
 	if row.Rows != 1 {
@@ -392,7 +393,7 @@ func (s *shaping) searchSorted() *node {
 	return s.placesIn(row, a)
 }
 
-// placesIn is how many elements of a sorted row are less than each element of a.
+// placesIn returns how many elements of a sorted row are less than each element of a.
 func (s *shaping) placesIn(row, a *node) *node {
 	zero := s.n(0)
 	low, high := zero, s.n(row.Cols)

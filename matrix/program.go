@@ -14,17 +14,16 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 )
 
-// Program is a list of assignments that are planned and compiled once and computed as often as you like, each time with what is in the
-// operands then. A run neither plans nor compiles, and up to 4096 launches are one submission. Make one with [NewProgram] and close it
-// when done.
+// Program is a list of assignments that are planned and compiled once and run any number of times, each time with the present elements of
+// their operands. A run neither plans nor compiles, and submits up to 4096 launches at once. Make one with [NewProgram] and close it when
+// done.
 //
-// Data are changed where they are: by writing to operands, as [Dense.SetSlice] does, or to memory that they wrap. A number that
-// changes is a matrix of 1x1. Operands and destinations may be set to other memory and another layout: the assignments that they are in are
-// planned anew by the next run. Their sizes are those of [NewProgram], as the sizes of an expression are fixed once it is built: a run
-// with a matrix that was resized or Reset since is [buffer.ErrShape] and names the step, until the matrix has its size again. Numbers that
-// stand in an expression are what they were.
+// To compute with other data, change the operands' elements, for example by [Dense.SetSlice], or the memory that they wrap. Use a 1x1
+// matrix for a number that changes: numbers in an expression are fixed. Operands and destinations may be set to other memory and
+// another layout; the next run plans their assignments again. Their sizes must be those of [NewProgram]: a run with a matrix that was
+// resized or Reset is [buffer.ErrShape], which names the step, until the matrix has its size again.
 //
-// Several goroutines may run a program: the runs are one after the other.
+// Several goroutines may run a program; the runs follow each other.
 type Program struct {
 	p       *exec.Program
 	cleanup *cleanup.Cleanup // closes what nobody closed
@@ -37,17 +36,17 @@ type Step struct {
 	err error
 }
 
-// Into is the assignment of x to dst, as [Dense.Assign] does it.
+// Into returns the assignment of x to dst, see [Dense.Assign].
 func Into[T Elem](dst *Dense[T], x Operand[T]) Step {
 	const op = "Into"
 	to, n := dst.core(), from(op, x)
 	return Step{to, n, firstError(to.usable(op), n.Err)}
 }
 
-// NewProgram plans assignments, which are computed in this order, and compiles their kernels; nothing is computed. All is on one
-// device: [gpu.ErrForeign] otherwise. A destination has the size of its expression, or takes it as with [Dense.Assign]. Temporary
-// matrices are made once, and steps use the same memory for them. Steps with memory that is larger than a buffer, and with sparse matrices
-// that an expression makes, are planned anew in every run.
+// NewProgram plans assignments, which run in this order, and compiles their kernels; nothing is computed. All matrices must be on one
+// device, else the error is [gpu.ErrForeign]. A destination has the size of its expression, or takes it as with [Dense.Assign]. Temporary
+// matrices are made once, and steps share their memory. Steps with memory larger than a buffer, or whose expressions make sparse
+// matrices, are planned again in every run.
 func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 	const op = "NewProgram"
 	if err := fault.Ended(ctx, "matrix: ", op); err != nil {
@@ -92,8 +91,7 @@ func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 	return &Program{p, cleanup.New(func() { _ = p.Close() })}, nil
 }
 
-// Run queues the assignments. If it fails, some of them may have been computed. The context ends what it has to wait for, as with
-// [Dense.AssignContext].
+// Run queues the assignments. If it fails, some of them may have been computed. The context is used as by [Dense.AssignContext].
 func (p *Program) Run(ctx context.Context) error {
 	const op = "Run"
 	if p == nil || p.p == nil {
@@ -105,7 +103,7 @@ func (p *Program) Run(ctx context.Context) error {
 	return named(op, p.p.Run(ctx))
 }
 
-// Close drops the program's kernels and temporary memory. Later calls do nothing, and later runs are [gpu.ErrClosed].
+// Close releases the program's kernels and temporary memory. Later calls do nothing, and later runs are [gpu.ErrClosed].
 func (p *Program) Close() error {
 	if p == nil || p.p == nil {
 		return nil

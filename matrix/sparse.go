@@ -27,9 +27,9 @@ func (f Format) String() string {
 	return [...]string{"CSC", "CSR", "block-column", "unknown"}[min(f, 3)]
 }
 
-// Sparse is a matrix of which only some elements are stored, its entries. It lies in three buffers: the entries' values, an
-// index for each entry (each block), and pointers to where columns or rows begin, which block columns do without. Indices and
-// pointers are on the host too. Make one with [NewSparse], [WrapSparse] or [SparseFromDense] and close it when done. Elements
+// Sparse is a matrix that stores only some elements, its entries. It has three buffers: the values of the entries, an index for each
+// entry (each block), and pointers to the beginnings of columns or rows, which block columns do not need. Indices and pointers are
+// on the host, too. Make one with [NewSparse], [WrapSparse] or [SparseFromDense] and close it when done. Elements
 // are float32, int32 or uint32; rows, columns and stored values are 2147483647 at most. A stored value may be 0.
 //
 // When the device is closed or lost, [Sparse.Read] and [Sparse.Sync] still give what the host has, and [Sparse.Close] still
@@ -38,7 +38,7 @@ func (f Format) String() string {
 // A Sparse may be used from several goroutines as long as none appends to it, touches it, moves it or closes it meanwhile.
 type Sparse[T Elem] struct{ s *sparseCore }
 
-// core returns the matrix without its element type of Go's, and where there is none one that says so.
+// core returns the matrix without its Go element type. For nil it is a matrix that carries an error.
 func (s *Sparse[T]) core() *sparseCore {
 	switch {
 	case s == nil:
@@ -123,7 +123,7 @@ func (s *Sparse[T]) DType() DType {
 // Device returns the matrix's device, nil for the zero value.
 func (s *Sparse[T]) Device() *gpu.Device { return s.core().dev }
 
-// External reports whether the memory is somebody else's.
+// External reports whether the matrix uses the caller's memory.
 func (s *Sparse[T]) External() bool { return s.core().external }
 
 // Err returns the error a view was made with, or nil.
@@ -132,8 +132,8 @@ func (s *Sparse[T]) Err() error { return s.core().err }
 // Close drops the matrix's share of its memory; slices, aliases and views of the values keep theirs. Later calls do nothing.
 func (s *Sparse[T]) Close() error { return s.core().close() }
 
-// Take makes the matrix what src is, and src the zero value: move assignment. The matrix drops its share of what it had; it may
-// be the zero value itself. Taking from itself does nothing. A view has to be closed from now on.
+// Take is move assignment: the matrix becomes src, and src the zero value. The matrix drops its former memory; it may be the zero value
+// itself. Taking from itself does nothing. A matrix that has taken a view must be closed.
 func (s *Sparse[T]) Take(src *Sparse[T]) error {
 	const op = "Take"
 	if s == nil || s.s != nil {
@@ -150,7 +150,7 @@ func (s *Sparse[T]) Take(src *Sparse[T]) error {
 	return old.close()
 }
 
-// Move returns a matrix that is what s was; s is the zero value afterwards.
+// Move is the move constructor: it returns a matrix with the parts of s, which becomes the zero value.
 func (s *Sparse[T]) Move() (*Sparse[T], error) {
 	c := s.core()
 	if err := c.usable("Move"); err != nil {
@@ -170,9 +170,9 @@ func (s *Sparse[T]) Sync(ctx context.Context) error {
 	return named("Sync", c.values.Sync(ctx))
 }
 
-// Touch says that the caller wrote into the slices that this matrix wraps, values or structure. They are checked again: an
-// error, [ErrSparse] or [buffer.ErrIndex], means that the structure is broken. The device keeps what it had then; calls that read the
-// structure anew are that error too, until the slices are repaired and Touch says so.
+// Touch says that the caller has changed the slices that this matrix wraps, values or structure. They are checked again; an error,
+// [ErrSparse] or [buffer.ErrIndex], means that the structure is invalid. The device then keeps the former parts, and calls that read the
+// structure again return the error, until the slices are repaired and Touch is called again.
 func (s *Sparse[T]) Touch() error { return s.core().touch("Touch") }
 
 // Clone returns a new owned matrix with the same entries; of a slice, with those of its columns. Values are copied on the
@@ -187,7 +187,7 @@ func (s *Sparse[T]) Alias() *Sparse[T] {
 
 // ColumnSlice returns n columns from start on as a view of the same memory. Only [CSC] can be sliced, others are
 // [gpu.ErrUnsupported]. A view of a bad range, which is [buffer.ErrIndex], or of a closed matrix carries the error and reports it
-// at its first use; [Sparse.Err] tells earlier. Close it when done.
+// at its first use; [Sparse.Err] returns it at once. Close it when done.
 func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
 	return &Sparse[T]{s.core().columns("ColumnSlice", start, n)}
 }
@@ -288,32 +288,31 @@ func (e *Expr[T]) With(values Operand[T]) *Expr[T] {
 // Sparse evaluates an expression that is sparse and returns its result as a new owned matrix; any other is [gpu.ErrUnsupported].
 // Sparse matrices can stand in every expression, and it stays sparse under
 //
-//   - operations of one operand that make 0 of 0, as Abs and Sqrt, conversions to types of 32 bits, and the transpose;
-//   - products and quotients with a number or, element by element, with a dense matrix, of which the elements are used where the sparse one
-//     has entries alone: where nothing is stored the result is 0, whatever the dense matrix has. Of a product of dense matrices in that place
-//     only these elements are computed;
+//   - operations of one operand that map 0 to 0, as Abs and Sqrt, conversions to types of 32 bits, and the transpose;
+//   - products and quotients with a number or, element by element, with a dense matrix. Only the dense elements at the places of entries are
+//     used: elsewhere the result is 0, whatever the dense matrix has. If it is a product of dense matrices, only these elements are
+//     computed;
 //   - sums, differences, element-wise products, minima and the like of two sparse matrices of one size;
 //   - the product of two sparse matrices, [Mul].
 //
 // The result has the order of the first sparse operand. A product with a dense matrix is dense: kernels go along the rows of the sparse
-// one, or along its columns for the transpose. Sums, means and norms of everything, of rows and of columns read the stored values alone. All
-// other operations take a sparse matrix as the dense one that it stands for, for which there must be memory.
+// one, or along its columns for the transpose. Sums, means and norms of the whole matrix, of rows and of columns read only stored values.
+// All other operations convert a sparse matrix to a dense one, for which there must be memory.
 //
-// Where the entries of a result are is found on the host when the expression is built, in time and memory proportional to them; for the
-// product of two sparse matrices to the products of two entries that it sums, of which there may be 2^27, [gpu.ErrLimit]. Pointers count
-// with the entries: an operation that has to make pointers to 2^27 columns (rows) and more, of an operand in another order or of block
-// columns, is [gpu.ErrLimit]. If the structure of an operand changes before the expression is evaluated, that is [ErrSparse] or
-// [buffer.ErrShape].
+// The structure of a result is computed on the host when the expression is built, in time and memory proportional to the number of
+// entries, or for the product of two sparse matrices to the number of products that it sums. More than 2^27 such products are
+// [gpu.ErrLimit], and so are new pointers to 2^27 columns (rows) and more, which operands in another order and block columns require. If
+// the structure of an operand changes before the expression is evaluated, the error is [ErrSparse] or [buffer.ErrShape].
 //
-// The sum of an element is made in an order that depends on the structure alone, so that results are the same every time, and satisfies
+// Each element is summed in an order that depends on the structure alone, so that results are the same every time, and satisfies
 // |c - exact| <= k * 2^-24 * sum |a||b| with k the entries of the row. Integers wrap. The first product lists the rows (columns)
 // on the host, unless they are stored that way; the list, 8 bytes for each value on the device, is kept until the structure changes or the
 // matrix is closed. Rows of more than 1024 entries are computed in parts that are added up, with up to 64 MiB of temporary memory.
 func (e *Expr[T]) Sparse() (*Sparse[T], error) { return sparseOf[T](e.sparse("Sparse")) }
 
-// MulBlockColumn returns the product of a dense matrix and a sparse one in [BlockColumn]: only those columns are computed and
-// stored in which s has entries. It is what gradients of sparse inputs take: delta times the transpose of the input. Add the values to the
-// columns of a dense matrix by [AddToCols].
+// MulBlockColumn returns the product of a dense matrix and a sparse one in [BlockColumn]: only columns in which s has entries are
+// computed and stored. Gradients of sparse inputs are such products: delta times the transpose of the input. Use [AddToCols] to add the
+// values to the columns of a dense matrix.
 func MulBlockColumn[T Elem](a Operand[T], s *Sparse[T]) (*Sparse[T], error) {
 	const op = "MulBlockColumn"
 	x, n := from(op, a), s.core().node(op)

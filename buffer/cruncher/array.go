@@ -45,23 +45,22 @@ func typeOf[T Elem]() dtype.Type {
 	return t
 }
 
-// Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
-// library's, and, in each cruncher that it was used with, one on each device. That one is given back when the array is closed, or
-// when the program has lost it.
+// Any is an array whose element type is known at run time. Its elements are in host memory, the caller's or the library's, and each
+// cruncher that uses the array has copies on its devices. Device memory is released when the array is closed or garbage.
 type Any struct{ *body }
 
-// body is what an array is. Crunchers keep bodies, so that they do not keep arrays which the program has no more.
+// body is the state of an array. Crunchers refer to it and not to the array, so that an array which the program drops is collected.
 type body struct {
 	name   string
 	t      dtype.Type
 	n      int
 	host   gpu.Host
-	record int // bytes of a structure of the caller's, 0 where it is not known
+	record int // bytes of a structure of the caller's, 0 if unknown
 
 	mu      sync.Mutex
 	flags   Flags
-	tracked bool   // the host's side changes by calls only, which count versions
-	version uint64 // of the host's side
+	tracked bool   // only calls change the host's elements, and they increment version
+	version uint64 // of the host's elements
 	release func()
 	closed  bool
 	users   map[*Cruncher]*residency // told when the array is closed
@@ -92,7 +91,7 @@ func (a *Any) inGo(op string) (*Any, error) {
 	return &Any{&body{name: a.name, t: a.t, n: a.n, host: gpu.HostBytes(mem)}}, nil
 }
 
-// NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
+// NewArray makes an array of n zeros in the library's memory. It is tracked; see [Any.Track].
 func NewArray[T Elem](name string, n int) (*Array[T], error) {
 	t := typeOf[T]()
 	switch {
@@ -109,8 +108,8 @@ func NewArray[T Elem](name string, n int) (*Array[T], error) {
 	return &Array[T]{a}, nil
 }
 
-// Wrap makes an array of the caller's own slice, which kernels' results are written to. The caller may write it between
-// calls; what is read is uploaded by each call anew, unless [Any.Track] promises to tell.
+// Wrap makes an array of the caller's own slice, to which results are written. The caller may change the slice between calls, so each
+// call that reads it uploads it again, unless [Any.Track] is called.
 func Wrap[T Elem](name string, data []T) (*Array[T], error) {
 	a, err := newAny("Wrap", name, typeOf[T](), gpu.HostBytes(host.BytesOf(data)))
 	if err != nil {
@@ -196,13 +195,13 @@ func (a *Any) Len() int {
 	return a.n
 }
 
-// Track promises that the host's side changes by calls of the array's and by results only, and that [Any.MarkDirty] tells of
-// other changes, such as results of another array of the same memory. What the devices have already is then not uploaded again.
-// Arrays of [NewArray] are tracked from the start.
+// Track promises that [Any.MarkDirty] is called after every change of the host memory that was not made by the array's methods or by
+// results of its calls, such as results of another array of the same memory. Elements that the devices have already are then not
+// uploaded again. Arrays of [NewArray] are tracked from the start.
 func (a *Any) Track() { a.change(func(*Flags) { a.tracked = true }) }
 
-// MarkDirty says that the caller wrote into the host's side. If it goes up, with read or partialRead, it is what counts from then
-// on, wherever devices have newer elements.
+// MarkDirty says that the caller has written to the host memory. If the next call uploads the array, with Read or PartialRead, the
+// host's elements replace newer ones on devices.
 func (a *Any) MarkDirty() {
 	a.change(func(f *Flags) {
 		a.version++
@@ -226,10 +225,10 @@ func (a *Any) Close() error {
 	return nil
 }
 
-// none reports whether there is no array: nobody but this package makes one.
+// none reports whether the array is nil or was not made by this package.
 func (a *Any) none() bool { return a == nil || a.body == nil }
 
-// leave gives the device memory back.
+// leave releases the device memory.
 func (a *body) leave() {
 	a.mu.Lock()
 	users := a.users
@@ -267,8 +266,8 @@ func (a *Any) usable(op string) error {
 	return nil
 }
 
-// Flags say what a call moves of an array, and what kernels see of it. "Read" means from the host to the devices and "write" back,
-// as in Cekirdekler. [DefaultFlags] are those of a new array.
+// Flags say which elements of an array a call copies and how kernels see them. As in Cekirdekler, "read" means from the host to the
+// devices and "write" back. A new array has [DefaultFlags].
 type Flags struct {
 	Read        bool // the whole array goes to every device before its kernels run
 	PartialRead bool // a device gets the elements of its own work items only
@@ -276,39 +275,39 @@ type Flags struct {
 	// WriteAll, with Write, brings the whole array back, from one device: the one whose number is the array's place among the
 	// parameters, modulo the number of devices.
 	WriteAll bool
-	// ReadOnly clears Write and WriteAll and keeps them so until it is cleared itself. Kernels cannot write the array. The device
-	// memory of an array that was first used with ReadOnly or WriteOnly stays so in that cruncher, see [Cruncher.Evict].
+	// ReadOnly clears Write and WriteAll and keeps them clear until it is cleared itself. Kernels cannot write the array. In a cruncher
+	// that first uses the array with ReadOnly or WriteOnly, its device memory stays like that until [Cruncher.Evict].
 	ReadOnly  bool
 	WriteOnly bool // clears Read and PartialRead and keeps them so
-	// ZeroCopy asks for device memory that the CPU can reach, where a device has such: elements are then copied straight into it.
-	// It has no effect on calls in blobs, and counts when the array is first used in a cruncher.
+	// ZeroCopy asks for device memory that the CPU can map, where a device has such: elements are then copied directly into it.
+	// It takes effect when a cruncher first uses the array, and has none on calls in blobs.
 	ZeroCopy bool
-	// AutoFetch makes methods that need elements of which only devices have the newest values fetch those first, as
-	// [Cruncher.Fetch] does, from all crunchers that use the array; they wait for the calls of these. It is [ErrBatch] while one of
-	// them has a batch open. Without AutoFetch such elements are [ErrStale].
+	// AutoFetch makes methods that need elements which are newer on devices fetch them first, as [Cruncher.Fetch] does, from all
+	// crunchers that use the array, after waiting for the calls of these. It is [ErrBatch] while one of them has a batch open. Without
+	// AutoFetch such methods return [ErrStale].
 	AutoFetch bool
 
 	// ElementsPerItem is how many elements belong to each work item: those of item i begin at element i*ElementsPerItem. 0 is 1,
 	// or all bytes of a structure of [WrapStructs].
 	ElementsPerItem int
-	// Halo is how many elements on both sides of a device's own ones its kernels read, too, of an array with PartialRead: the
-	// neighbours of a stencil.
+	// Halo is the number of elements before and after a device's own elements that it also gets of an array with PartialRead: the
+	// neighbours that a stencil reads.
 	Halo int
 
 	// Mode is what kernels see of 8-bit and 16-bit elements: Widened, Packed or Atomic. Arrays of 32-bit integers can be Atomic, too.
 	Mode kernel.Mode
-	// Struct names the struct of the source that an array of bytes is an array of, instead of words. WGSL must lay it out as
-	// it lies in memory.
+	// Struct makes an array of bytes an array of the source's struct of this name instead of one of words. WGSL must lay the struct out
+	// as it is in host memory.
 	Struct string
 }
 
 // DefaultFlags returns the flags of a new array: Read and Write, one element per item.
 func DefaultFlags() Flags { return Flags{Read: true, Write: true, ElementsPerItem: 1} }
 
-// goesUp reports whether calls bring what the host has to the devices.
+// goesUp reports whether calls upload the array.
 func (f Flags) goesUp() bool { return f.Read || f.PartialRead }
 
-// lock clears what ReadOnly and WriteOnly exclude. Of both the one that was set before wins.
+// lock clears the flags that ReadOnly and WriteOnly exclude. If both are set, the one that was set before wins.
 func (f *Flags) lock(before Flags) {
 	if f.ReadOnly && f.WriteOnly {
 		f.ReadOnly, f.WriteOnly = before.ReadOnly, before.WriteOnly
@@ -327,12 +326,12 @@ func (a *Any) Flags() (f Flags) {
 	return f
 }
 
-// SetFlags changes the flags. Calls in progress and groups keep those that they had. As in Cekirdekler ReadOnly and WriteOnly
-// clear what they exclude, and an array that is one of them does not become the other before the first is cleared; clearing it
-// does not set again what it cleared.
+// SetFlags changes the flags. Calls in progress and the results of [Params] keep the former flags. As in Cekirdekler, ReadOnly and
+// WriteOnly clear the flags that they exclude, clearing them does not set those again, and one of the two cannot be set before the
+// other is cleared.
 //
 // It is ErrInvalid for negative numbers, an unknown mode, a Struct for elements other than bytes, and for ReadOnly and
-// WriteOnly together where the array is neither.
+// WriteOnly together if neither was set before.
 func (a *Any) SetFlags(f Flags) error {
 	const op = "SetFlags"
 	if a.none() {
@@ -367,7 +366,7 @@ func (a *Any) change(set func(f *Flags)) {
 	}
 }
 
-// access is all that kernels do with an array, from its first use in a cruncher on. The zero value is both.
+// access says how kernels of a cruncher may use an array, fixed at its first use. The zero value allows reads and writes.
 type access struct{ readOnly, writeOnly bool }
 
 func (f Flags) access() access { return access{f.ReadOnly, f.WriteOnly} }

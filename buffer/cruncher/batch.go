@@ -14,8 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
-// end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
+// Batch is a sequence of calls that are queued without waiting for results. All results come back at its end; see [Cruncher.Batch]. It is
+// Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
 	cr      *Cruncher
 	held    map[*Any]bool   // the arrays, which the program must not lose before their results come back
@@ -25,18 +25,18 @@ type Batch struct {
 	before  []result        // what was on the host where results came early
 }
 
-// Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
-// results are those of the same calls of [Cruncher.Compute]. Until it returns, the host memory of the arrays must not be used,
-// and other calls of the cruncher's are [ErrBatch].
+// Batch runs queue, which queues calls with [Batch.Compute], then waits for them and copies their results to the host. The results are
+// those of the same calls of [Cruncher.Compute]. Until Batch returns, the host memory of the arrays must not be used, and other calls of
+// the cruncher are [ErrBatch].
 //
-// The shares of an id stay what they are at its first call, and the balancer learns nothing, as nobody looks when a device is done
-// with which call. Elements that move from device to device make a call wait.
+// Within a batch all calls of an id divide the range as the first one did, and the balancer learns nothing, because single calls are
+// not timed. A call waits only for elements that have to move from one device to another.
 //
-// If queue returns an error, what it queued before comes back all the same. If that fails, no array has changed in host memory,
-// and only the devices have the newest elements.
+// If queue returns an error, the results of the calls that it queued are copied to the host all the same. If copying fails, host memory
+// is unchanged, and the newest elements are on the devices only.
 //
-// If a device is lost with elements that its calls have computed and nobody else has, calls that need these are [ErrStale], and so is
-// the batch, which then changes nothing on the host's side. The same calls may be queued again, in another batch.
+// If a lost device alone had results of the batch, calls that need them and the batch itself are [ErrStale], and host memory is
+// unchanged. The calls may be queued again, in another batch.
 func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error {
 	const op = "Batch"
 	if queue == nil {
@@ -81,7 +81,7 @@ func (cr *Cruncher) open() *Batch {
 	return b
 }
 
-// finish brings the batch's results to the host, and returns when devices without any are done, too.
+// finish copies the batch's results to the host and waits until all devices are done.
 func (cr *Cruncher) finish(ctx context.Context) error {
 	const op = "Batch"
 	defer cr.abandon()
@@ -113,7 +113,7 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends a batch. What has not come back is only newer, and what has is taken back.
+// abandon ends a batch that failed. Host memory gets back the elements that results have replaced; newer elements stay on the devices.
 func (cr *Cruncher) abandon() {
 	before := cr.batch.before
 	cr.batch = nil
@@ -132,8 +132,8 @@ func (cr *Cruncher) abandon() {
 	}
 }
 
-// bringEarly brings results of the batch to the host before a call writes over them that does not return them. What they replace there is
-// kept until the batch has succeeded.
+// bringEarly copies results of the batch to the host before a call overwrites them whose flags do not copy them back. The elements that
+// they replace on the host are kept until the batch has succeeded.
 func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
@@ -164,8 +164,8 @@ func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 	return err
 }
 
-// Compute queues what [Cruncher.Compute] computes. Its errors are those that show at once. After the end of the batch it is
-// [gpu.ErrClosed].
+// Compute queues a call of [Cruncher.Compute]. It returns the errors that are found before the call runs; [Cruncher.Batch] returns later
+// ones. After the end of the batch it is [gpu.ErrClosed].
 func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
 	if b == nil || b.cr == nil {
 		return fail("Compute", gpu.ErrInvalid, "nil batch")
@@ -178,7 +178,7 @@ func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps
 	return nil
 }
 
-// notify has the devices' goroutines look what they are done with.
+// notify wakes the goroutines that watch how far the devices are.
 func (b *Batch) notify() {
 	for _, wake := range b.wake {
 		select {
@@ -188,7 +188,7 @@ func (b *Batch) notify() {
 	}
 }
 
-// watch notes what a device is done with.
+// watch counts the calls that a device has completed.
 func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	for {
 		select {
@@ -203,7 +203,7 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	}
 }
 
-// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything.
+// Reached returns how many of the calls queued so far are done on all devices that are not lost.
 func (b *Batch) Reached() int {
 	if b == nil {
 		return 0

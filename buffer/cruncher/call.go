@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// call is one call of Compute: what it was told, and what each array is to it.
+// call is one call of Compute: its parameters, and how each array takes part.
 type call struct {
 	id      int
 	r       Range
@@ -43,7 +43,7 @@ type argument struct {
 	ifChanged bool       // it comes back only if they do
 }
 
-// piece is what one device does of a call; devices that do nothing have none.
+// piece is one device's part of a call; devices without items have none.
 type piece struct {
 	worker  *worker
 	part    part
@@ -55,7 +55,7 @@ type piece struct {
 	has []holding // of each array
 }
 
-// holding is what a piece's device has of an array.
+// holding is the memory of an array on a piece's device.
 type holding struct {
 	*memory.Replica
 	words             // of one that kernels see unpacked
@@ -63,7 +63,7 @@ type holding struct {
 	bound        span // what they may touch
 }
 
-// run computes a call on the devices that are alive. If one is lost meanwhile, the others begin again with what the call began with.
+// run computes a call on the devices that are not lost. If one is lost meanwhile, the others repeat the call from its original input.
 func (cr *Cruncher) run(ctx context.Context, c *call) error {
 	if err := cr.bringEarly(ctx, c); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	return pieces, nil
 }
 
-// shareKey is what has the same shares throughout a batch, or as long as the cruncher lives.
+// shareKey identifies calls whose range is divided the same way throughout a batch, or with [Pin] always.
 type shareKey struct{ id, global, step int }
 
 func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
@@ -155,8 +155,8 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	return counts, nil
 }
 
-// fit gives what is more than a device can bind to others that have room. Where none has, the counts stay, and that device's memory is
-// what fails.
+// fit moves items that are more than a device can bind to devices with capacity left. If none has, the counts stay, and allocating that
+// device's memory fails.
 func (cr *Cruncher) fit(c *call, counts []int, alive []bool) []int {
 	steps, room, over := make([]int, len(counts)), make([]int, len(counts)), 0
 	for i, n := range counts {
@@ -186,7 +186,7 @@ func (cr *Cruncher) fit(c *call, counts []int, alive []bool) []int {
 	return steps
 }
 
-// most returns how many items a device can have of the arrays that it does not have as a whole.
+// most returns how many items of the arrays that are held in windows a device can bind.
 func (c *call) most(dev *gpu.Device) int {
 	items, bindable := c.r.Global+c.step, int(min(memory.Bindable(dev), math.MaxInt))
 	for k := range c.arrays {
@@ -203,7 +203,7 @@ func (c *call) most(dev *gpu.Device) int {
 	return items
 }
 
-// divides reports whether counts are shares of n, and those of devices that are not alive are nothing.
+// divides reports whether counts add up to n and are 0 for lost devices.
 func divides(counts []int, n int, alive []bool) bool {
 	if len(counts) != len(alive) {
 		return false
@@ -217,7 +217,7 @@ func divides(counts []int, n int, alive []bool) bool {
 	return n == 0
 }
 
-// attempt moves what the pieces need to their devices, computes them and brings the results together.
+// attempt copies the inputs to the devices, computes the pieces and copies the results back.
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
 	defer func() {
 		for _, p := range pieces {
@@ -246,7 +246,7 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 	return cr.land(ctx, results)
 }
 
-// record notes what the kernels wrote and the host got or is to get.
+// record notes the elements that the kernels wrote, and those that the host got or will get.
 func (c *call) record(pieces []*piece) {
 	for _, p := range pieces {
 		for k := range c.arrays {
@@ -284,9 +284,8 @@ func (a *argument) written(c *call, of part) span {
 	return a.own(c, of)
 }
 
-// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only. What else
-// the devices have is as good as before, even if a device was to blame. If memory was short, what is not needed of the arrays' is given
-// back: that in a batch which was refused is of no use any more.
+// undo marks the elements invalid that kernels of a failed call may have written. It is ErrStale if no other copy of them exists. Other
+// elements on the devices stay valid. If memory was short, device memory of the arrays that is not needed is released.
 func (cr *Cruncher) undo(c *call, pieces []*piece, short bool) (err error) {
 	for _, p := range pieces {
 		if p.worker.lost() {

@@ -60,7 +60,7 @@ func begun(ctx context.Context, op string) error {
 	return named(op, ctx.Err())
 }
 
-// begin locks a cruncher for what is part of the open batch, or of none.
+// begin locks a cruncher for a call in batch b, which must be the open one, or for a call outside of batches if b is nil.
 func (cr *Cruncher) begin(ctx context.Context, op string, b *Batch) error {
 	if !cr.made() {
 		return fail(op, gpu.ErrInvalid, "a cruncher that New did not make")
@@ -88,14 +88,14 @@ func (cr *Cruncher) begin(ctx context.Context, op string, b *Batch) error {
 	return err
 }
 
-// Coherence tells what becomes of elements that stay on the devices when shares change.
+// Coherence says what happens to elements that stay on the devices when the division of the range changes.
 type Coherence uint8
 
-// The ways.
+// The kinds of coherence.
 const (
-	Migrate Coherence = iota // they move to the devices that need them
-	Pin                      // shares stay what they were at the first call of an id, as long as all devices live
-	Strict                   // such a call is ErrMigration
+	Migrate Coherence = iota // elements move to the devices that need them
+	Pin                      // the division of an id's first call is kept while no device is lost
+	Strict                   // a call that would have to move elements is ErrMigration
 )
 
 type config struct {
@@ -107,7 +107,7 @@ type config struct {
 // Option is an option of [New].
 type Option func(*config) error
 
-// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [balance.NewLegacy] Cekirdekler's.
+// WithBalancer sets the balancer that divides ranges among the devices. [balance.New] is the default, [balance.NewLegacy] Cekirdekler's.
 func WithBalancer(b balance.Balancer) Option {
 	return func(c *config) error {
 		if b == nil {
@@ -118,7 +118,7 @@ func WithBalancer(b balance.Balancer) Option {
 	}
 }
 
-// WithCoherence tells what becomes of elements that stay on the devices when shares change.
+// WithCoherence sets what happens to elements that stay on the devices when the division of the range changes.
 func WithCoherence(m Coherence) Option {
 	return func(c *config) error {
 		if m > Strict {
@@ -129,14 +129,14 @@ func WithCoherence(m Coherence) Option {
 	}
 }
 
-// New makes a cruncher of WGSL on the devices, which stay the caller's. One may be there twice. The source has functions
+// New makes a cruncher that runs kernels of a WGSL source on the devices. It does not close them, and a device may be listed more than
+// once. The source has functions
 //
 //	fn name(i: u32) { ... }
 //
-// over arrays and scalars that it does not declare but calls by the names of the parameters, or is a complete module; see
-// [kernel.Parse].
+// that use arrays and scalars by the names of the parameters, without declaring them, or it is a complete module; see [kernel.Parse].
 //
-// The context is that of making it: one that has ended is its error, and the cruncher does not end with it.
+// The context is for this call only: the cruncher can be used after it has ended.
 func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) {
 	const op = "New"
 	if err := begun(ctx, op); err != nil {
@@ -188,12 +188,12 @@ func (cr *Cruncher) Kernels() []string {
 // made reports whether New has made the cruncher.
 func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
 
-// Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
-// its share of all of them. It returns when the results are in the host memory of the arrays. id names what is computed: each
-// has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
+// Compute runs kernels, whose names are separated by blanks or commas, one after the other over the range; each device runs all of
+// them on its part. It returns when the results are in the host memory of the arrays. id identifies the computation: the cruncher
+// improves the division of the range from call to call with the same id. It remembers the 1,024 ids used last.
 //
-// A call that fails or is cancelled leaves host memory as it was. Of elements that only the devices have, those that its
-// kernels write are then undefined.
+// A call that fails or is cancelled leaves host memory as it was. Elements that exist on devices only and that its kernels write are
+// undefined then.
 func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
 	return named("Compute", cr.compute(ctx, nil, id, kernels, r, ps))
 }
@@ -223,7 +223,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	return cr.run(ctx, c)
 }
 
-// compile has the kernels of a call compiled on all devices. It is not part of the time that the balancer is told.
+// compile compiles the kernels of a call on all devices. The balancer does not see the time that this takes.
 func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	return cmp.Or(together(len(cr.workers), func(i int) error {
 		w := cr.workers[i]
@@ -248,8 +248,8 @@ func together(n int, fn func(i int) error) []error {
 	return errs
 }
 
-// Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
-// and the devices stay. Later calls do nothing.
+// Close waits for a call in progress, then releases the compiled kernels and the arrays' memory on the devices. It does not close the
+// arrays and devices. Later calls do nothing.
 func (cr *Cruncher) Close() error {
 	if !cr.made() {
 		return nil
@@ -269,7 +269,7 @@ func (cr *Cruncher) Close() error {
 // Traffic is how many bytes moved between the host memory of arrays and the devices, and between devices.
 type Traffic struct{ Up, Down, Migrated int64 }
 
-// Traffic returns what moved since the cruncher was made.
+// Traffic returns the bytes moved since the cruncher was made.
 func (cr *Cruncher) Traffic() Traffic {
 	if cr == nil {
 		return Traffic{}
@@ -277,7 +277,7 @@ func (cr *Cruncher) Traffic() Traffic {
 	return Traffic{cr.account.Up.Load(), cr.down.Load(), cr.account.Moved.Load()}
 }
 
-// Stats returns the shares of the last call of an id and how they came about.
+// Stats returns the division of an id's last call among the devices and the measurements behind it.
 func (cr *Cruncher) Stats(id int) balance.Stats {
 	if !cr.made() {
 		return balance.Stats{}
@@ -285,15 +285,15 @@ func (cr *Cruncher) Stats(id int) balance.Stats {
 	return cr.conf.balancer.Stats(id)
 }
 
-// Report tells what a call did.
+// Report describes what a call did.
 type Report struct {
-	// Shares has one entry for each device, also where that got nothing, in their order.
+	// Shares has one entry for each device, in the order of [New], also for devices without items.
 	Shares []Share
-	// Traffic is what the call moved, in bytes.
+	// Traffic is the number of bytes that the call moved.
 	Traffic Traffic
 }
 
-// Share is a part of a call's range that one device computed.
+// Share is the part of a call's range that one device computed.
 type Share struct {
 	Device  int     `json:"device"`  // its number among those given to [New]
 	Offset  int     `json:"offset"`  // the first item; in two and three dimensions, of the slowest one
@@ -314,7 +314,7 @@ func (cr *Cruncher) Last() Report {
 	return Report{slices.Clone(r.Shares), r.Traffic}
 }
 
-// publish reports on a call that began with so much traffic.
+// publish makes the report of a call. before is the traffic when the call began.
 func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
 	now := cr.Traffic()
 	r := &Report{

@@ -29,9 +29,8 @@ const (
 	SerialEnd                            // this is the last one of them
 )
 
-// Task is a call of [Cruncher.Compute] to be made later. What the call is told is what was true when the task was made: flags
-// of arrays and elements per item that change afterwards have no effect on it. A task does not change and can be
-// computed any number of times, also by several goroutines at once if its arrays allow that.
+// Task is a call of [Cruncher.Compute] to be made later, with the flags that its arrays had when the task was made. A task does not
+// change and can be computed any number of times, also by several goroutines at once if its arrays allow that.
 //
 // It is ClTask of Cekirdekler, https://github.com/tugrul512bit/Cekirdekler, file ClPipeline.cs.
 type Task struct {
@@ -42,7 +41,7 @@ type Task struct {
 	opts    TaskOptions
 }
 
-// TaskOptions are what else [NewTask] is told. The zero value is a task with nothing special about it.
+// TaskOptions are further settings of [NewTask]. The zero value sets none.
 type TaskOptions struct {
 	Type TaskType
 	// Callback is called each time that the task has ended, with the error of its computation or nil. In a pool the device has
@@ -74,7 +73,7 @@ func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task,
 	return t, nil
 }
 
-// Compute makes the call, on all devices of the cruncher, then the task's callback.
+// Compute makes the call on all devices of the cruncher, then calls the task's callback.
 func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
 	if t == nil || t.params == nil {
 		return fail("Task", gpu.ErrInvalid, "no task")
@@ -90,7 +89,7 @@ func (t *Task) compute(ctx context.Context, cr *Cruncher) error {
 	return cr.Compute(ctx, t.id, t.kernels, t.r, t.params)
 }
 
-// needs reports whether the task reads what only a cruncher's devices have.
+// needs reports whether the task reads elements that only a cruncher's devices have.
 func (t *Task) needs(cr *Cruncher) bool {
 	return slices.ContainsFunc(t.params.list, func(p param) bool {
 		if p.array == nil || p.flags.goesUp() || p.flags.WriteOnly {

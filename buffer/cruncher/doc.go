@@ -18,53 +18,53 @@
 //
 // # Flags
 //
-// An [Array] is in host memory and, in part or as a whole, on each device. Its [Flags] say what moves; "read" means from the host to
-// the devices and "write" back, as in Cekirdekler:
+// An [Array] is in host memory and, as a whole or in part, on each device. Its [Flags] say which elements a call copies; as in
+// Cekirdekler, "read" means from the host to the devices and "write" back:
 //
 //	Read (at first on)     every device gets the whole array before its kernels
 //	PartialRead            a device gets the elements of its own items, and those of a halo
-//	neither                nothing goes up: kernels see what the devices have, zeros at first
+//	neither                nothing is copied: kernels see the elements on the devices, zeros at first
 //	Write (at first on)    each device's own elements come back
 //	Write and WriteAll     all elements come back, from one device, which then computes the whole range
 //	ReadOnly, WriteOnly    kernels do only that; they clear and lock the flags of the other
 //
-// The elements of item i are i*n to i*n+n-1, n being ElementsPerItem. Calls take the flags when they begin, [Params] when it is
-// called.
+// The elements of item i are i*n to i*n+n-1, n being ElementsPerItem. A call uses the flags as they are when it begins; [Params]
+// keeps those of the time when it is called.
 //
 // # Coherence
 //
-// Results do not depend on the shares. The cruncher knows which device has the newest value of each element of an array that stays
-// on the devices, and moves the elements that another device needs by way of the host; [WithCoherence] has other ways. All
-// crunchers that use an array notice results that come to its host memory. Elements that kernels wrote and no flag brought back are
-// newer on the devices: [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Flags] with AutoFetch
-// bring them. What the caller writes to host memory is noticed where it goes through the array's methods or [Any.MarkDirty]; arrays
-// of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
+// Results do not depend on how the range is divided. The cruncher knows which device has the newest value of each element of an
+// array that stays on the devices. An element that another device needs is copied there through the host, unless [WithCoherence]
+// says otherwise. Results that reach host memory are seen by all crunchers that use the array. Elements that kernels wrote and that
+// no flag copied back are newer on the devices than on the host: [Any.Stale] reports this, [Array.At] and similar methods return
+// [ErrStale], and [Cruncher.Fetch], or AutoFetch in [Flags], copies the elements to the host. Changes that the caller makes to host
+// memory count if they are made by the array's methods or followed by [Any.MarkDirty]. An array of [Wrap] is taken to have changed
+// before every call unless [Any.Track] is called.
 //
-// If a device is lost in the middle of a call, the others begin again with what the call began with. Only if an element that the
-// call needs is nowhere any more, as one device had it and was lost or has computed over it, the error is [ErrStale], and
-// [gpu.ErrDeviceLost] if no device is left. It is stale, too, where a device that holds a large array in parts gave an element up that
-// the host had, and the host's has changed since and does not go up. A [Batch] is stale if a lost device had what one of its calls computed, and nobody else has
-// it. Results come to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
-// on, without what was on it. [Cruncher.Evict] frees the device memory of arrays that are stale; they begin anew.
+// If a device is lost during a call, the remaining devices repeat the call from the values with which it began. The error is
+// [gpu.ErrDeviceLost] if no device remains, and [ErrStale] if an element that the call needs no longer exists anywhere: because the
+// lost device alone had it, because a kernel has overwritten it, or because a device that holds a large array in windows dropped it
+// and the caller has since changed the element on the host of an array that is not read. A [Batch] is [ErrStale] if only the lost
+// device had results of its calls. Either all results reach host memory or none. A device that was reopened, see
+// [gpu.Device.Reopen], takes part again from the next call on; its memory is empty then. [Cruncher.Evict] frees the device memory of
+// arrays that are stale, so that they start again from the host.
 //
 // # Large arrays
 //
-// An array larger than a device can bind has windows there, as large as its parts, if it moves by parts: with PartialRead, or
-// without Read. Otherwise it is [gpu.ErrLimit].
+// An array larger than a device can bind is held there in windows, each for one device's range of it. This needs PartialRead, or an
+// array without Read; any other is [gpu.ErrLimit].
 //
 // # Device memory
 //
-// Arrays keep what they have on the devices until they are closed, the program has lost them, or [Cruncher.Evict] is called. On a device
-// that has no room for the next call, or at the limit of [WithMemory], those used longest ago leave, if what they have is elsewhere,
-// too.
+// An array keeps its device memory until it is closed or garbage, or [Cruncher.Evict] is called. If a device has no memory for the
+// next call, or at the limit of [WithMemory], the arrays used longest ago are evicted whose elements are also elsewhere.
 //
 // # What is undefined
 //
-//   - What a kernel reads of an array with PartialRead, or with neither, outside its device's own elements and their halo.
-//   - What becomes of elements that a kernel writes outside those of its own item, except with WriteAll, and of packed words that
-//     items share.
-//   - Elements of a write-only array that a kernel leaves out.
-//   - What becomes of memory that several arrays of a call share and more than one of them writes.
-//   - Elements that only devices have and that a failed call's kernels write.
-//   - Host memory that is used while a call or a [Batch] uses it.
+//   - Values that a kernel reads of an array with PartialRead, or with neither, outside its device's own elements and their halo.
+//   - Elements that a kernel writes outside those of its own item, except with WriteAll, and packed words that items share.
+//   - Elements of a write-only array that no kernel writes.
+//   - Memory that several arrays of a call share and more than one of them writes.
+//   - Elements that exist on devices only and that kernels of a failed call write.
+//   - Host memory that the caller uses during a call or a [Batch] that uses it.
 package cruncher

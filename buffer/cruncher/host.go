@@ -12,8 +12,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// tell has an array know that elements which only this cruncher's devices have are newer than those of other crunchers. Calls do so at
-// their end, so that who looks at the host's side need not wait for others.
+// tell records in an array that elements on this cruncher's devices are newer than the host's and those of other crunchers. Each call does
+// this at its end, so that reading the array on the host need not wait for crunchers.
 func (cr *Cruncher) tell(r *residency) {
 	a := r.array
 	a.mu.Lock()
@@ -26,7 +26,7 @@ func (cr *Cruncher) tell(r *residency) {
 	a.compare()
 }
 
-// compare looks whether anybody has newer elements than the host. The lock is held.
+// compare updates the record of whether any cruncher has newer elements than the host. The lock is held.
 func (a *body) compare() {
 	newer := false
 	for _, r := range a.users {
@@ -35,7 +35,7 @@ func (a *body) compare() {
 	a.behind.Store(newer)
 }
 
-// overtake notes that nobody's elements but perhaps one cruncher's are the newest any more. The lock is held.
+// overtake records that no cruncher but perhaps one has the newest elements any more. The lock is held.
 func (a *body) overtake(w memory.Region, by *Cruncher) {
 	if !a.behind.Load() {
 		return
@@ -48,7 +48,7 @@ func (a *body) overtake(w memory.Region, by *Cruncher) {
 	a.compare()
 }
 
-// stale lists the crunchers that have newer elements than the host among some.
+// stale lists the crunchers that have newer elements than the host in a range.
 func (a *body) stale(w memory.Region) (list []*Cruncher, auto bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +60,7 @@ func (a *body) stale(w memory.Region) (list []*Cruncher, auto bool) {
 	return list, a.flags.AutoFetch
 }
 
-// current makes sure that the host has the newest of some elements.
+// current makes sure that the host has the newest elements of a range.
 func (a *Any) current(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
@@ -78,8 +78,8 @@ func (a *Any) current(op string, s span) error {
 	return nil
 }
 
-// replaceable makes sure that elements may be written on the host: that they go up, or that nothing newer is elsewhere, which Fetch
-// would write over them.
+// replaceable makes sure that elements may be written on the host: that the next call uploads them, or that no device has newer ones,
+// which Fetch would write over them.
 func (a *Any) replaceable(op string, s span) error {
 	if a.host.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "array ", a.name)

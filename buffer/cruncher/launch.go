@@ -73,7 +73,7 @@ func (cr *Cruncher) decl(p *param) kernel.Decl {
 	return d
 }
 
-// stepOf returns what devices' shares are multiples of: the local range, and such that they share no words.
+// stepOf returns the number of items of which devices' parts are multiples: the local range, or more so that no two parts share a word.
 func (cr *Cruncher) stepOf(c *call) int {
 	step := c.local
 	if len(c.r.Inner) > 0 {
@@ -124,7 +124,7 @@ func (c *call) index(name string) int {
 
 func (c *call) argument(name string) *argument { return &c.arrays[c.index(name)] }
 
-// items is a part in the dimensions of the range. None of it stands for the items of one workgroup.
+// items returns a part in the dimensions of the range. An empty part stands for the items of one workgroup.
 func (c *call) items(of part) kernel.Range {
 	d := len(c.r.Inner)
 	r := kernel.Range{Total: [3]int{1, 1, 1}, Count: [3]int{1, 1, 1}}
@@ -154,10 +154,10 @@ func closeAll(list []*kernel.Program) {
 	}
 }
 
-// converter is the programs that turn what devices have of arrays of a type into what kernels see, and back.
+// converter has the programs that unpack arrays of a type to the words that kernels see, and pack them again.
 type converter struct{ unpack, pack *kernel.Program }
 
-// converter finds or makes the programs for a type. They are few, and arrays come and go.
+// converter returns the programs for a type, which the cruncher keeps.
 func (cr *Cruncher) converter(t dtype.Type) (*converter, error) {
 	if c := cr.converters[t]; c != nil {
 		return c, nil

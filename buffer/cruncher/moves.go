@@ -11,7 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// need finds out which elements of an array a device has to have before it computes a part.
+// need determines which elements of an array a device needs to compute a part.
 func (h *holding) need(c *call, a *argument, of part) {
 	f, all, own := &a.flags, span{0, a.array.n}, a.own(c, of)
 	near := own
@@ -38,7 +38,7 @@ func (a *argument) own(c *call, of part) span {
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
-// prepareMoves makes the devices' memory and brings there what the pieces need, except for what goes up blob by blob.
+// prepareMoves makes the devices' memory and copies the elements there that the pieces need, except for those uploaded blob by blob.
 func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
@@ -62,7 +62,7 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	return cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) })
 }
 
-// present makes sure that the newest values that a device needs are somewhere, and may move.
+// present makes sure that the newest values that a device needs still exist, and may be moved.
 func (cr *Cruncher) present(a *argument, device int, h *holding) error {
 	needs := []memory.Region{a.array.bytes(h.newest)}
 	for _, s := range a.values.Newest(a.array.bytes(h.host), memory.Pending) {
@@ -81,7 +81,7 @@ func (cr *Cruncher) present(a *argument, device int, h *holding) error {
 	return nil
 }
 
-// house makes the memory for a piece.
+// house allocates the memory for a piece.
 func (cr *Cruncher) house(c *call, p *piece) (err error) {
 	dev := p.worker.dev
 	for k := range c.arrays {
@@ -101,7 +101,7 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 	return nil
 }
 
-// deliver brings what a piece needs, except for what goes up blob by blob.
+// deliver copies the elements that a piece needs, except for those uploaded blob by blob.
 func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	for k := range c.arrays {
 		a, h := &c.arrays[k], &p.has[k]
@@ -120,17 +120,17 @@ func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	return nil
 }
 
-// byBlob reports whether an array goes up blob by blob, and not before all kernels.
+// byBlob reports whether an array is uploaded blob by blob, and not before all kernels.
 func (c *call) byBlob(a *argument) bool {
 	whole := a.flags.Write && a.flags.WriteAll
 	return c.r.Blobs > 1 && a.flags.PartialRead && a.flags.Halo == 0 && !whole
 }
 
-// moveRate is how many bytes a second go from one device to another by way of the host, for the balancer's decisions. That they
-// are not for nothing is what matters, not how dear they are.
+// moveRate is the speed, in bytes per second, that the balancer assumes for copies from one device to another. A rough value is enough
+// to keep it from moves without benefit.
 const moveRate = 1e9
 
-// moveCosts tells the balancer what shares would cost in elements that move between devices.
+// moveCosts returns, for the balancer, the time that a division would cost in moves between devices.
 func (c *call) moveCosts(counts []int) []float64 {
 	costs := make([]float64, len(counts))
 	base := c.r.Offset
@@ -148,16 +148,16 @@ func (c *call) moveCosts(counts []int) []float64 {
 	return costs
 }
 
-// result is elements on their way from a device to the host's side of an array. They wait in memory of the library's until
-// everything of a call is there, so that one that fails changes nothing, and devices that take over a lost one's work begin
-// with what it began with. The only one may stay on its device until then.
+// result is a range of elements that is copied from a device to an array's host memory. It is staged in memory of the library until
+// all results of the call have arrived, so that a call that fails changes nothing, and devices that take over a lost one's work
+// find the original input. A single result may stay on its device until then.
 type result struct {
 	*residency
 	memory.Source
 	mem []byte // nil until they have come
 }
 
-// bring gets a result from its device.
+// bring copies a result from its device.
 func (r *result) bring(ctx context.Context) error {
 	mem := make([]byte, r.Width)
 	if r.Replica != nil {
@@ -169,12 +169,13 @@ func (r *result) bring(ctx context.Context) error {
 	return nil
 }
 
-// straight reports whether there is one result that may come straight to foreign memory. To Go memory a copy is cheap.
+// straight reports whether there is a single result, which may be copied directly to foreign memory. For Go memory the further copy is
+// cheap.
 func straight(list []result) bool {
 	return len(list) == 1 && list[0].array.host.Foreign != nil && list[0].Replica != nil && list[0].Width > 0
 }
 
-// stage gets results, from all devices at the same time. One that may come straight it waits for.
+// stage copies results from all devices at the same time. For one that may be copied directly it only waits until it is computed.
 func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 	if straight(list) {
 		return list[0].Replica.Mem.Sync(ctx)
@@ -204,7 +205,7 @@ func newest(op string, wants []*residency, state memory.State) (list []result, e
 	return list, nil
 }
 
-// fetch gets the newest values of arrays. When a device is lost meanwhile, others may have them.
+// fetch copies the newest values of arrays. If a device is lost meanwhile, it tries others that have them.
 func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, state memory.State) (list []result, err error) {
 	for {
 		cr.noteLost()
@@ -217,8 +218,8 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, st
 	}
 }
 
-// land puts results where they belong, all or none. Only one that is still on its device, and foreign memory that is no longer
-// there, can make it fail. Nobody calls it off: the devices are done.
+// land stores all results or none. It can fail only for a result that is still on its device, and for foreign memory that no longer
+// exists. It takes no context, since the devices have finished.
 func (cr *Cruncher) land(ctx context.Context, list []result) error {
 	var write []func()
 	for i := range list {
@@ -245,7 +246,7 @@ func (cr *Cruncher) land(ctx context.Context, list []result) error {
 	return nil
 }
 
-// arrived tells other crunchers that the host's side has changed.
+// arrived records for other crunchers that the host's elements have changed.
 func (cr *Cruncher) arrived(r *result) {
 	a := r.array
 	a.mu.Lock()

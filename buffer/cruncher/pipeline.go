@@ -11,9 +11,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
-// Pipeline is a chain of stages that work at the same time, each on devices of its own. At each [Pipeline.Push] every stage that
-// has data computes them, while what it computed at the push before goes on to the next stage, by way of the host. It is
-// made by [NewPipeline]. Its methods may be called from several goroutines; pushes run one after the other.
+// Pipeline is a chain of stages that work at the same time, each on its own devices. At each [Pipeline.Push] every stage computes the
+// data that it has, while its results of the push before are copied through the host to the next stage. It is made by
+// [NewPipeline]. Its methods may be called from several goroutines; pushes run one after the other.
 //
 // It is ClPipeline of Cekirdekler, file ClPipeline.cs, with its numbers of pushes until results come. Unlike there, stages that have
 // no data yet do not run, data are never written to the arrays of a stage, hidden arrays are right on several devices, and a wrong
@@ -100,14 +100,14 @@ func matches(op string, a, b *Any) error {
 // stage, out arrays for results of the outputs of the last one, both in the order of the stage, of the same types and lengths,
 // whatever their names. The data are copied before Push returns.
 //
-// With nil for in, the data are what the input arrays of the first stage hold, unless data of an earlier push have yet to be
-// computed. With [Params] of nothing no data go in: so a pipeline is emptied. With nil for out, results are written to the
+// With nil for in, the data are those in the input arrays of the first stage, unless data of an earlier push have yet to be
+// computed. With an empty [Params] no data go in, which empties a pipeline. With nil for out, results are written to the
 // output arrays of the last stage. With S stages, results of the first push come out at push 2S+1, at 2S if in or out is nil,
 // at 2S-1 if both are.
 //
-// A push that fails has written no results. The next one goes on where it stopped, and computes nothing again that is done; data
-// for in take the place of those of the push that failed, so that it may be repeated. But kernels that failed may have written
-// hidden arrays. If arguments are wrong nothing has happened.
+// A push that fails has written no results. The next one continues where it stopped, without repeating finished stages; data for in
+// replace those of the failed push, so that it may be repeated. Kernels that failed may have written hidden arrays. A push with wrong
+// arguments changes nothing.
 func (p *Pipeline) Push(ctx context.Context, in, out Param) (came bool, err error) {
 	if p == nil {
 		return false, fail("Push", gpu.ErrClosed, "no pipeline")
@@ -233,8 +233,8 @@ func (p *Pipeline) advance() {
 	}
 }
 
-// Close stops what is under way and gives the stages' device memory back. Data on their way are lost. The arrays and the devices
-// stay. Later calls do nothing.
+// Close cancels calls in progress and releases the stages' device memory. Data in the pipeline are lost. It does not close the arrays
+// and the devices. Later calls do nothing.
 func (p *Pipeline) Close() error {
 	if p == nil || p.life.ctx == nil {
 		return nil
@@ -249,7 +249,7 @@ func (p *Pipeline) Close() error {
 	return errors.Join(errs...)
 }
 
-// lifetime is how long something with a Close method lasts: what it does is cancelled when it is closed.
+// lifetime cancels the calls of an object when it is closed.
 type lifetime struct {
 	ctx context.Context
 	end context.CancelFunc
@@ -262,8 +262,8 @@ func newLifetime() (l lifetime) {
 
 func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
-// during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
-// the end is ErrClosed.
+// during runs a method under mu, with a context that ends with ctx and with the lifetime. Errors after the lifetime's end are
+// ErrClosed.
 func (l lifetime) during(ctx context.Context, mu turn.Lock, op string, run func(ctx context.Context) error) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")

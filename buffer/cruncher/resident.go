@@ -30,7 +30,7 @@ type residency struct {
 // windowStep is what windows begin at multiples of, in bytes: four elements of any type.
 const windowStep = 16
 
-// residency finds or makes what a cruncher has of an array.
+// residency returns a cruncher's record of an array's elements on its devices, which it makes at first use.
 func (cr *Cruncher) residency(p *param) (*residency, error) {
 	a := p.array.body
 	if r := cr.arrays[a]; r != nil {
@@ -57,7 +57,7 @@ func (a *body) elements(r memory.Region) string {
 	return "elements " + itoa(r.Offset/a.t.Size()) + " to " + itoa(r.End()/a.t.Size()-1) + " of " + a.name
 }
 
-// look notes what the caller may have done to the host's side since the last call: within a batch nothing.
+// look records that the caller may have changed host memory since the last call. Within a batch that is not allowed.
 func (r *residency) look(batch *Batch) {
 	r.array.mu.Lock()
 	defer r.array.mu.Unlock()
@@ -69,13 +69,13 @@ func (r *residency) look(batch *Batch) {
 	r.batch = batch
 }
 
-// stale reports whether a lost device had newest elements.
+// stale reports whether newest elements were lost with a device.
 func (r *residency) stale() bool {
 	newer := r.values.Newest(r.array.all(), memory.Newer)
 	return slices.ContainsFunc(newer, func(s memory.Source) bool { return s.Lost })
 }
 
-// drop gives an array's device memory back.
+// drop releases an array's device memory.
 func (cr *Cruncher) drop(a *body) {
 	cr.mu.lock()
 	defer cr.mu.unlock()
@@ -105,8 +105,9 @@ func (cr *Cruncher) evictIf(which func(r *residency) bool) error {
 	return errors.Join(errs...)
 }
 
-// Evict gives the device memory of arrays back, or of all if none is named. What only the devices have is lost; see
-// [Cruncher.Fetch]. In which way an array was used first is forgotten, too. It is [ErrBatch] while a batch is open.
+// Evict releases the device memory of arrays, or of all if none is named. Elements that only the devices have are lost; see
+// [Cruncher.Fetch]. The arrays may then be used with other flags than at first: see ReadOnly in [Flags]. It is [ErrBatch] while a
+// batch is open.
 func (cr *Cruncher) Evict(arrays ...*Any) error {
 	if !cr.made() {
 		return fail("Evict", gpu.ErrInvalid, "nil cruncher")
@@ -121,13 +122,13 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 	})
 }
 
-// Fetch brings to the host's sides of arrays what only the devices have. If that is not possible, none of them is changed. It is
-// [ErrStale] if a device that had it is lost, and [ErrBatch] while a batch is open.
+// Fetch copies to host memory the elements of arrays that only devices have. If it fails no array is changed. It is [ErrStale] if a
+// device that had such elements is lost, and [ErrBatch] while a batch is open.
 func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 	return cr.bringHome(ctx, "Fetch", arrays...)
 }
 
-// bringHome brings to the host's sides what is newer on the devices, as the arrays know it.
+// bringHome copies to host memory the elements that are newer on the devices, by the arrays' records.
 func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) error {
 	if err := cr.begin(ctx, op, nil); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 	return nil
 }
 
-// settle puts results that were fetched where they belong: the host has the newest values then.
+// settle stores fetched results in host memory, which has the newest values then.
 func (cr *Cruncher) settle(ctx context.Context, list []result) error {
 	if err := cr.land(ctx, list); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (cr *Cruncher) noteLost() (more bool) {
 	return more
 }
 
-// refresh notes which devices are lost, and takes in those that were and have come back. They begin with nothing.
+// refresh records which devices are lost, and adds those that were reopened, with empty memory.
 func (cr *Cruncher) refresh() {
 	cr.noteLost()
 	for i, w := range cr.workers {
@@ -207,15 +208,15 @@ func (cr *Cruncher) refresh() {
 // WithMemory limits how many bytes the arrays have on each device, beside the words that those of 8 and 16 bits are unpacked to during a
 // call. 0 is no limit but the device's own. A device that is there twice has it twice.
 //
-// Where a call needs more, here or on a device that is out of memory, the arrays used longest ago leave: those that are not part of the
-// call, or of an open batch, if the host or other devices have the same elements. What they need they get again with their next call.
-// Should the caller write into the host's side meanwhile, that counts, even if it does not go up. If the room is not enough, the call is
+// If a call needs more, or a device is out of memory, the arrays used longest ago are evicted that are not part of the call or of an
+// open batch and whose elements the host or other devices have, too. Their next call copies the elements again, with changes that the
+// caller made to host memory meanwhile, even if flags say that the array is not read. If that does not suffice, the call is
 // [gpu.ErrNoMemory].
 func WithMemory(bytes uint64) Option {
 	return func(c *config) error { c.memory = bytes; return nil }
 }
 
-// inRoom makes memory on a device, where others leave if need be.
+// inRoom makes memory on a device, after evicting other arrays if need be.
 func (cr *Cruncher) inRoom(dev *gpu.Device, allocate func() error) error {
 	for {
 		err := allocate()
@@ -225,7 +226,7 @@ func (cr *Cruncher) inRoom(dev *gpu.Device, allocate func() error) error {
 	}
 }
 
-// makeRoom has the array used longest ago leave a device, and reports whether there was one that may.
+// makeRoom evicts the array used longest ago from a device, and reports whether there was one to evict.
 func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 	cr.room.Lock()
 	defer cr.room.Unlock()
@@ -239,7 +240,7 @@ func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 	return slices.ContainsFunc(old, func(r *residency) bool { return r.leave(dev) })
 }
 
-// leave gives memory of a device back, if there is some of which nothing is needed.
+// leave releases memory on a device if none of its elements is needed.
 func (r *residency) leave(dev *gpu.Device) bool {
 	r.array.mu.Lock()
 	known := r.array.tracked && r.array.version == r.version

@@ -9,7 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The scheduler of a [DevicePool]: one list of jobs, of which each device's goroutine takes the next one that it may.
+// The scheduler of a [DevicePool] has one list of jobs. Each device's goroutine takes the first job that it may run.
 
 // poolDevice is a device of a [DevicePool].
 type poolDevice struct {
@@ -245,7 +245,7 @@ func (p *DevicePool) sweep(b *jobBatch) {
 	p.change.Broadcast()
 }
 
-// drop has no other device begin some jobs. Those that none has begun end.
+// drop keeps further devices from beginning some jobs. Jobs that no device has begun end.
 func (p *DevicePool) drop(jobs []*job, err error) {
 	var list []*job
 	for _, j := range jobs {
@@ -266,8 +266,8 @@ func (p *DevicePool) callbacks(list []*job, err error) {
 	}
 }
 
-// retire notes that a device is lost with a job. That and the rest of its sections are for others, but tasks that need what others of
-// their section left on the device. It reports false of a pool that is closed.
+// retire records that a device was lost with a job. Other devices run that job and the rest of the device's sections, except for tasks
+// that need elements which their section left on the device. It returns false if the pool is closed.
 func (p *DevicePool) retire(d *poolDevice, failed *job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

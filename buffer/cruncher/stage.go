@@ -10,20 +10,20 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Stage describes a stage of a [Pipeline] or of a [DevicePipeline]: kernels and arrays, which the kernels know by their names. The
-// flags of the arrays are those that they have when the pipeline is made.
+// Stage describes a stage of a [Pipeline] or of a [DevicePipeline]: kernels and arrays, which the kernels use by name. The pipeline
+// uses the flags that the arrays have when it is made.
 type Stage struct {
 	// Kernels run at each step of the pipeline, one after the other.
 	Kernels []Step
-	// Inputs get data before the kernels run, which cannot write them.
+	// Inputs get data before the kernels run. Kernels cannot write them.
 	Inputs []Param
-	// Hidden arrays stay on the devices, zero at first, for what is kept from one step to the next. Scalars are among them.
+	// Hidden arrays keep values on the devices from one step to the next, zeros at first. Scalars belong here, too.
 	Hidden []Param
 	// Outputs are the arrays of the results.
 	Outputs []Param
 
-	// Devices compute the stage, in a Pipeline, with kernels of WGSL; see [New]. They stay the caller's. One may be there
-	// twice, and in several stages.
+	// Devices compute the stage of a Pipeline, with kernels of the source WGSL; see [New]. The pipeline does not close them. A device
+	// may be listed twice, and in several stages.
 	Devices []*gpu.Device
 	WGSL    string
 	Options []Option

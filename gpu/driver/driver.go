@@ -167,7 +167,7 @@ const lowBits = 0x5555555555555555
 // Storage counts the storage bindings.
 func (l Layout) Storage() int { return bits.OnesCount64(uint64(l^l>>1) & lowBits) }
 
-// Written tells which storage bindings, counted without others, a kernel may write: bit i is set for the i-th.
+// Written returns which storage bindings a kernel may write: bit i is set for the i-th, counting storage bindings only.
 func (l Layout) Written() (bits uint32) {
 	n := 0
 	for i := range MaxBindings {
@@ -193,16 +193,16 @@ type Kernel struct {
 	Source string // WGSL
 	Entry  string // name of the entry point
 	Layout Layout
-	// Bounded says that the loops of an invocation stay below MaxLoopsPerInvoking in any case. Where there is such a limit, a driver
-	// watches the loops of other kernels: a list that exceeds it is a [Refusal] with fault.ErrLimit.
+	// Bounded promises that the loops of an invocation stay below MaxLoopsPerInvoking. A driver with such a limit instruments the loops
+	// of other kernels: a list that exceeds it is a [Refusal] with fault.ErrLimit.
 	Bounded bool
-	// Fused says that the text calls functions of a user's for many elements side by side: it may take a compiler longer than others.
+	// Fused says that the source repeats calls of a user's functions for many elements, so that compilation may take longer.
 	Fused bool
-	// Exact promises that every index that is written to is in range, and of those that are read from each that is out of range is so by
-	// three elements of four bytes at most, whose values do not matter. A driver need not check them.
+	// Exact promises that every index written to is in range, and that an index read from is beyond the end by at most three elements of
+	// four bytes, whose values do not matter. A driver need not check them.
 	Exact bool
-	// Native computes the same in Go, with the arguments of Reference, faster than a CPU does with Source: a driver that computes on the
-	// CPU natively runs it instead. It may use goroutines, which have ended when it returns. Nil means that there is none.
+	// Native computes the same in Go, with the arguments of Reference. A native driver that computes on the CPU runs it instead of Source,
+	// since it is faster. It may use goroutines, which must have ended when it returns. It may be nil.
 	Native func(groups [3]uint32, params []byte, storage [][]byte)
 	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
@@ -236,7 +236,7 @@ func (t Transfer) Span() int {
 	return (t.Count-1)*t.Pitch + t.Width
 }
 
-// Kind tells what sort of processor an adapter is.
+// Kind is the kind of processor of an adapter.
 type Kind uint8
 
 // The kinds of adapter. Software adapters (llvmpipe, SwiftShader) and the oracle are of kind CPU.
@@ -347,7 +347,7 @@ func (l *Limits) CheckGroups(op string, groups [3]uint32) error {
 	return nil
 }
 
-// CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes.
+// CheckBindings checks the buffer ranges that are bound for a kernel of the layout. sizes are those of the buffers.
 //
 // WebGPU refuses a buffer that is bound for reading and for writing, whatever the ranges, and ranges that overlap and are
 // both writable: https://www.w3.org/TR/webgpu/#programming-model-resource-usages

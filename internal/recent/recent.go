@@ -69,9 +69,6 @@ func (m *Map[K, V]) Put(k K, v V) (gone V, any bool) {
 	return gone, true
 }
 
-// Delete removes a key.
-func (m *Map[K, V]) Delete(k K) { delete(m.entries, k) }
-
 // Clear removes all keys.
 func (m *Map[K, V]) Clear() { clear(m.entries) }
 

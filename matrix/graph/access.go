@@ -19,7 +19,8 @@ func (d *Dispatch) Device() *gpu.Device {
 	return d.g.device(d.worker)
 }
 
-// Context ends when the graph is torn down. In calls of Push and Pull by a task it also tells the graph who is calling.
+// Context returns a context that ends when the graph is torn down. A task that calls Push or Pull should pass it, so that the graph
+// recognises the caller.
 func (d *Dispatch) Context() context.Context {
 	if d == nil || d.ctx == nil {
 		return context.Background()
@@ -27,7 +28,7 @@ func (d *Dispatch) Context() context.Context {
 	return d.ctx
 }
 
-// Iteration returns which call of the body this is; see [PortConfig.Iterates]. It is 0 in other tasks.
+// Iteration returns the number of this call of the body, from 0 on; see [PortConfig.Iterates]. It is 0 in other tasks.
 func (d *Dispatch) Iteration() int {
 	if d == nil {
 		return 0
@@ -47,7 +48,7 @@ func (d *Dispatch) at(op, name string) (*Port, *Block, error) {
 	return p, d.blocks[p.index], nil
 }
 
-// Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain]. Bodies write the blocks of outputs only,
+// Block returns the block at a port. The graph owns it: call [Block.Retain] to keep it. Bodies write the blocks of outputs only,
 func (d *Dispatch) Block(port string) (*Block, error) {
 	_, b, err := d.at("Block", port)
 	return b, err
@@ -75,7 +76,7 @@ func (d *Dispatch) Update(port string, fn func([]byte) error) error {
 	return b.Update(d.ctx, fn)
 }
 
-// SetSignals says which signals an output's block has, instead of those of the inputs. [DevNull] makes the block go nowhere.
+// SetSignals sets the signals of an output's block, instead of those of the inputs. With [DevNull] the block is dropped.
 func (d *Dispatch) SetSignals(port string, s Signals) error {
 	const op = "SetSignals"
 	p, _, err := d.at(op, port)
@@ -92,9 +93,9 @@ func (d *Dispatch) SetSignals(port string, s Signals) error {
 	return nil
 }
 
-// Matrix returns the block at a port of a dispatch as a matrix on the task's device: of its own memory there, to read and, for an
-// output or the input that one is made in place of, to write. There is one matrix for each block and device. Each dispatch points
-// it at the block's memory anew, with the block's rows and columns. It is valid while the body runs.
+// Matrix returns the block at a port of a dispatch as a matrix in the block's memory on the task's device. An output, or an input with an
+// output in its place, may be written. There is one matrix for each block and device, which each dispatch sets to the block's memory, rows
+// and columns. It is valid while the body runs.
 func Matrix[T matrix.Elem](d *Dispatch, port string) (*matrix.Dense[T], error) {
 	p, b, err := d.at("Matrix", port)
 	if err != nil {
@@ -128,7 +129,7 @@ func matrixAt[T matrix.Elem](d *Dispatch, b *Block, in buffer.Intent) (*matrix.D
 	return m, m.SetValueFrom(t.Planes*b.rows, t.cols, buf, buffer.DontOwnBuffer, matrix.Options{Stride: t.Pitch})
 }
 
-// intent returns what bodies want with a port's block.
+// intent returns whether bodies read, change or replace a port's block.
 func (p *Port) intent() buffer.Intent {
 	if p.writable() {
 		return buffer.Writes

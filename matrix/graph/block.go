@@ -13,11 +13,11 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Block is what flows through a graph, PTask's datablock: bytes that live on whichever device has them, with signals and whatever
-// the program keeps with it. Blocks are reference-counted: each owner of a reference calls [Block.Release], or gives the
-// reference away with [Input.Push] or [Port.Set]. The memory then serves for other blocks.
+// Block is a unit of data that flows through a graph, PTask's datablock: bytes on the host and on devices, with signals and a value of the
+// program's. Blocks are reference-counted: each owner of a reference calls [Block.Release], or passes the reference on with
+// [Input.Push] or [Port.Set]. The memory of a released block is reused for other blocks.
 //
-// Any number of tasks read a block at once. A task that writes one has the only reference; the graph clones where it has to.
+// Any number of tasks may read a block at once. A task that writes one has the only reference; the graph clones blocks where necessary.
 type Block struct {
 	t       *Template
 	s       *storage // nil for a block that stands for an error
@@ -57,7 +57,7 @@ func (t *Template) made(rows int, s *storage) *Block {
 	return b
 }
 
-// failedBlock makes a block that stands for an error.
+// failedBlock makes a block that carries an error.
 func (t *Template) failedBlock(err error, s Signals) *Block {
 	b := t.made(t.rows, nil)
 	b.err = err
@@ -93,9 +93,9 @@ func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
 	return b, nil
 }
 
-// Wrap makes a block of the caller's own bytes, which devices get when they first use them. Results of devices reach the bytes when
-// somebody asks for them there, as [Block.View] does; those that nobody asked for before the last reference is
-// released are lost. release, which may be nil, is called once, after that.
+// Wrap makes a block of the caller's own bytes, which are copied to a device when it first uses them. Results are copied back when
+// they are read on the host, as by [Block.View]; results that were not read before the last reference is released are lost.
+// release, which may be nil, is called once, after that.
 func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	rows, err := t.rowsOf("Wrap", len(data))
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	return t.made(rows, s).create(), nil
 }
 
-// Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
+// Retain adds a reference: one more Release is needed. It returns b, or nil if the last reference has been released.
 func (b *Block) Retain() *Block {
 	if b != nil && b.count(1) > 0 {
 		return b
@@ -120,7 +120,7 @@ func (b *Block) Retain() *Block {
 	return nil
 }
 
-// Release drops a reference. The last one gives the memory back. Releasing more often does nothing.
+// Release drops a reference. The last one releases the memory. Further calls do nothing.
 func (b *Block) Release() {
 	if b == nil || b.count(-1) != 1 {
 		return
@@ -144,7 +144,7 @@ func (b *Block) count(n int32) int32 {
 	}
 }
 
-// guard keeps a callback's panic from the graph.
+// guard calls a callback and recovers its panic.
 func guard(f func()) {
 	defer func() { _ = recover() }()
 	f()
@@ -160,7 +160,7 @@ func (b *Block) usable(op string) error {
 	return b.err
 }
 
-// allows refuses accesses that change a block that somebody else has, too.
+// allows refuses to change a block to which there are other references.
 func (b *Block) allows(op string, in buffer.Intent) error {
 	if err := b.usable(op); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (b *Block) Dims() (rows, cols int) {
 	return b.rows, b.t.cols
 }
 
-// Err returns the error that the block stands for: what the task failed with that this block was to come from. The block has no
-// bytes then, and every access is that error.
+// Err returns the error that the block carries: the one of the failed task that should have made it. Such a block has no bytes, and every
+// access returns the error.
 func (b *Block) Err() error {
 	if b == nil {
 		return fail("Err", gpu.ErrInvalid, "nil block")
@@ -198,7 +198,7 @@ func (b *Block) Signals() Signals {
 	return Signals(b.signals.Load())
 }
 
-// SetSignals replaces the signals of a block that nobody else has. [Failed] cannot be set.
+// SetSignals replaces the signals of a block with one reference. [Failed] cannot be set.
 func (b *Block) SetSignals(s Signals) error {
 	const op = "SetSignals"
 	if err := b.allows(op, buffer.Writes); err != nil {
@@ -211,7 +211,7 @@ func (b *Block) SetSignals(s Signals) error {
 	return nil
 }
 
-// Context returns what the program keeps with the block: the result of [Format].Create or Clone.
+// Context returns the program's value of the block: the result of [Format].Create or Clone.
 func (b *Block) Context() any {
 	if b.usable("Context") != nil {
 		return nil
@@ -230,12 +230,12 @@ func (b *Block) State(dev *gpu.Device) string {
 	return "NO_ENTRY"
 }
 
-// View gives fn the bytes to read, on the host. It waits for a device that has them. The slice is valid while fn runs.
+// View calls fn with the bytes on the host, to read. It waits for a device that has newer ones. The slice is valid while fn runs.
 func (b *Block) View(ctx context.Context, fn func([]byte) error) error {
 	return b.access(ctx, "View", buffer.Reads, fn)
 }
 
-// Update gives fn the bytes to change, of a block that nobody else has.
+// Update calls fn with the bytes to change, of a block with one reference.
 func (b *Block) Update(ctx context.Context, fn func([]byte) error) error {
 	return b.access(ctx, "Update", buffer.Writes, fn)
 }
@@ -255,7 +255,7 @@ func (b *Block) access(ctx context.Context, op string, in buffer.Intent, fn func
 	return fn(b.s.bytes())
 }
 
-// Values returns a copy of the elements, which are of type T, with those between rows if the template has a pitch.
+// Values returns a copy of the elements, which are of type T, with the gaps between rows if the template has a pitch.
 func Values[T matrix.Elem](ctx context.Context, b *Block) (out []T, err error) {
 	const op = "Values"
 	if err := b.usable(op); err != nil {
@@ -272,8 +272,9 @@ func Values[T matrix.Elem](ctx context.Context, b *Block) (out []T, err error) {
 	return out, err
 }
 
-// On brings the block to a device and returns its memory there, which is valid until the block is released. Kernels that write need
-// a block that nobody else has, and are queued before the block is given on. What those that replace find is undefined.
+// On copies the block to a device, if it is not current there, and returns its memory, which is valid until the block is released. Kernels
+// may write only a block with one reference, and must be queued before the block is passed on. With an intent to replace the block the
+// memory's content is undefined.
 func (b *Block) On(ctx context.Context, dev *gpu.Device, in buffer.Intent) (*buffer.Buffer, error) {
 	const op = "On"
 	if err := b.allows(op, in); err != nil {

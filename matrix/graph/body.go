@@ -27,21 +27,22 @@ type Body struct {
 	check func(*Task) []error // of a task whose ports are right
 }
 
-// Func is a Go function that has a device of the graph. It queues work there and returns. What is queued on one device runs in
-// order, and tasks that need the results elsewhere wait for them. Its error, or panic, goes to the outputs.
+// Func is a Go function that queues work on a device of the graph and returns. Work queued on one device runs in order, and tasks that
+// need the results elsewhere wait for them. The outputs carry its error or panic.
 func Func(f func(d *Dispatch) error) Body { return Body{kind: "func", run: f} }
 
 // Host is a Go function that needs no device.
 func Host(f func(d *Dispatch) error) Body { return Body{kind: "host", host: true, run: f} }
 
-// Operands makes the block at an input an expression on the task's device.
+// Operands returns the block at an input as an expression on the task's device.
 type Operands[T matrix.Elem] func(port string) *matrix.Expr[T]
 
-// expression makes the operand that an output gets. nil stands for a block that the task passes on as it is.
+// expression builds the operand that is assigned to an output. nil means that the task passes the block on as it is.
 type expression[T matrix.Elem] func(d *Dispatch) (matrix.Operand[T], error)
 
-// Expr computes expressions of package matrix: the first function's for the task's first output, and so on. All read the inputs as
-// they came. An output in place of one has its block for the result; if its function is nil the task passes the block on as it is.
+// Expr computes expressions of package matrix: the first function's for the task's first output, and so on. All of them read the inputs
+// as they came. The result of an output in place of an input goes into the input's block; if its function is nil the task passes the
+// block on unchanged.
 //
 //	graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
 //		return in("x").Mul(in("w")).Add(in("b")).Relu()
@@ -63,8 +64,8 @@ func Expr[T matrix.Elem](exprs ...func(in Operands[T]) matrix.Operand[T]) Body {
 	return exprBody(list, nil)
 }
 
-// Eval is [Expr] for expressions as text, which [matrix.Eval] reads: graph.Eval[float32]("relu(x*w + b)"). Names are those of the
-// task's inputs of type T. With an empty text the task passes a block on as it is.
+// Eval is [Expr] for expressions as text for [matrix.Eval]: graph.Eval[float32]("relu(x*w + b)"). Variables are the task's inputs of type
+// T. For an empty text the task passes a block on unchanged.
 func Eval[T matrix.Elem](texts ...string) Body {
 	list := make([]expression[T], len(texts))
 	var faults []error
@@ -157,9 +158,9 @@ func place[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) (*matrix.Dense[
 	return m, x, err
 }
 
-// Cruncher runs kernels of a cruncher, which has devices of its own, over the range that items returns: on the host's copy of the
-// blocks, under the names of their ports. Sticky and described inputs of one element are scalars. setup, which may be nil, sets
-// the flags of each array before the call: inputs are read-only, new outputs are not read.
+// Cruncher runs kernels of a cruncher, on the cruncher's own devices, over the range that items returns. The kernels' arrays are the
+// host's copies of the blocks, named like their ports. Sticky and described inputs of one element are scalars. Before the call setup,
+// which may be nil, can change the flags of each array: by default inputs are read-only, and new outputs are not read.
 func Cruncher(cr *cruncher.Cruncher, id int, kernels string, items func(d *Dispatch) cruncher.Range, setup func(a *cruncher.Any)) Body {
 	return Body{
 		kind: "cruncher", host: true,
@@ -223,12 +224,12 @@ func scalarParam(p *Port, bits uint32) cruncher.Param {
 }
 
 // Kernel runs a kernel of WGSL source on blocks where they are on the task's device. The source is that of
-// [cruncher.New]: a function fn name(i: u32) over arrays that have the names of ports, or a complete module. Sticky and described
-// inputs of one element are scalars; an output in place of an input goes by the input's name. items says how many
+// [cruncher.New]: a function fn name(i: u32) that uses arrays named like the ports, or a complete module. Sticky and described
+// inputs of one element are scalars; an output in place of an input has the input's name. items says how many
 // work items there are in each dimension, the others 0 or 1; without it there is one for each element of the first output.
 //
-// A task with a kernel needs a device that compiles WGSL. A mistake that the text shows is a fault; one that the compiler finds
-// goes to the outputs.
+// A task with a kernel needs a device that compiles WGSL. Mistakes that are found without compiling are faults of the graph; the outputs
+// carry the error of the compiler.
 func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	source, err := kernel.Parse(wgsl)
 	return Body{
@@ -247,8 +248,8 @@ func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	}
 }
 
-// dropKernels drops a task's kernels at a Teardown, which leaves nothing on the devices. A task that has not returned may be about
-// to launch its own: then that is for the end of the dispatch.
+// dropKernels releases a task's kernels at a Teardown. If the task has not returned, it may be about to launch them, so they are released
+// at the end of the dispatch.
 func (g *Graph) dropKernels(t *Task) {
 	if !t.running && t.program != nil {
 		g.dropped = append(g.dropped, t.program.Close)
@@ -264,7 +265,7 @@ func (p *Port) scalar() bool {
 	return (p.kind == stickyPort || p.kind == describedPort) && !t.Records && t.dtype.Size() == 4 && t.Planes*t.rows*t.cols == 1
 }
 
-// build declares the ports to the source.
+// build parses the source with the ports as its declarations.
 func (t *Task) build(source *kernel.Source, name string) (*kernel.Program, error) {
 	var decls []kernel.Decl
 	for _, p := range t.ports {

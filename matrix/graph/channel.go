@@ -21,9 +21,9 @@ const (
 // Channel says how a channel works: a queue of bounded length between two ports, or between a port and the graph's outside. The
 // zero value is a queue for four blocks that all pass.
 //
-// A task runs only when all of its output channels have capacity left, so that a full channel stalls those who fill it, and nobody
-// else. A task that feeds itself needs a capacity of two: it runs only when there is capacity for what it makes, and what it
-// is going to take is still there then.
+// A task runs only when all of its output channels have capacity left, so that a full channel stalls only the task that fills it. A
+// channel from a task to itself needs a capacity of two, since the task's input is still in the channel when capacity for its output
+// is required.
 type Channel struct {
 	Capacity int       // blocks; 0 stands for 4
 	Push     Predicate // at the end where blocks enter: a block that does not pass is released
@@ -85,7 +85,7 @@ func (c *channel) pop() *Block {
 	return b
 }
 
-// notify tells those who wait outside, or the task at an end, that the channel has changed.
+// notify wakes callers that wait for the channel, or updates the task at its end.
 func (c *channel) notify(end *Port) {
 	c.changed.broadcast()
 	if end != nil {
@@ -117,9 +117,9 @@ func (c *channel) admit(b *Block) parcel {
 // writes reports whether the task that takes blocks from the channel writes them.
 func (c *channel) writes() bool { return c.to != nil && c.to.written }
 
-// send gives each channel of an output that admits a block what it gets: readers the block itself, writers clones. If nobody reads
-// it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block. Parcels are appended
-// to those that were sent before.
+// send appends a parcel for each channel of an output that admits a block: channels of tasks that read it get the block itself, those of
+// tasks that write it clones. If no task reads it, the first one that writes gets the block itself. The caller's reference goes to the
+// first parcel with the block.
 func (p *Port) send(ctx context.Context, b *Block, sent []parcel) []parcel {
 	reader, given, list := false, false, sent
 	for _, c := range p.outs {
@@ -201,8 +201,8 @@ func (g *Graph) Input(name string, to *Port, config ...Channel) *Input {
 }
 
 // Push sends a block in. It waits until the input has capacity. The graph takes over the caller's reference. After
-// an error the caller still has it. If ctx has ended already, what needs no waiting happens all the same. A graph that was
-// stopped takes no blocks until it runs again.
+// an error the caller still has it. If no waiting is needed Push succeeds even if ctx has ended. A stopped graph takes no blocks until
+// it runs again.
 func (in *Input) Push(ctx context.Context, b *Block) error {
 	const op = "Push"
 	if in == nil || in.c == nil || in.c.g == nil || in.c.to == nil || ctx == nil {
@@ -250,8 +250,8 @@ func (g *Graph) Output(name string, from *Port, config ...Channel) *Output {
 	return &Output{g.channel(outputChannel, name, from, nil, config)}
 }
 
-// Pull takes the next block out and waits for it. The caller gets a reference. A block that stands for an error is one,
-// too: see [Block.Err]. Once the graph is stopped and the output empty, it is [ErrStopped].
+// Pull takes the next block out and waits for it. The caller gets a reference. The block may carry an error, see [Block.Err]. If the
+// graph is stopped and the output empty, the error is [ErrStopped].
 func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	const op = "Pull"
 	if o == nil || o.c == nil || o.c.g == nil || ctx == nil {
@@ -277,8 +277,8 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	return b, nil
 }
 
-// await waits, with the lock held before and after, until done says so or the graph is torn down. The condition tells when that may
-// have changed. In the deterministic mode tasks run meanwhile.
+// await waits until done reports true or the graph is torn down. The lock is held before and after. The condition is signalled when done
+// may have changed. In the deterministic mode tasks run meanwhile.
 func (g *Graph) await(ctx context.Context, op string, c *condition, done func() (bool, error)) error {
 	for epoch := g.epoch; ; {
 		if g.epoch != epoch {
@@ -308,7 +308,7 @@ func (g *Graph) await(ctx context.Context, op string, c *condition, done func() 
 	}
 }
 
-// queue is a list that elements join at its end and leave at its beginning. Its memory serves again.
+// queue is a first-in, first-out list that reuses its memory.
 type queue[T any] struct {
 	list []T
 	head int // where those begin that have not left

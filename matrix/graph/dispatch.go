@@ -13,7 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Dispatch is one run of a task, with a block at each of its ports. It is the task's until its body returns.
+// Dispatch is one run of a task, with a block at each of its ports. It is valid until the task's body returns.
 type Dispatch struct {
 	g          *Graph
 	t          *Task
@@ -38,10 +38,10 @@ type Dispatch struct {
 	waited, begun, ended time.Duration
 }
 
-// none is the worker of a dispatch that no device is left for.
+// none is the worker of a dispatch for which no device is left.
 const none = -1
 
-// where is the dispatch's device by number, or that of the host, one more than the last one's.
+// where returns the number of the dispatch's device; the number after the last device's is the host's.
 func (d *Dispatch) where() int {
 	if d.Device() == nil {
 		return len(d.g.devices)
@@ -49,8 +49,8 @@ func (d *Dispatch) where() int {
 	return d.worker
 }
 
-// work executes a dispatch, and then those that become possible by its end, as long as there are any. A new goroutine for each one
-// would have to grow its stack again.
+// work executes a dispatch and then, one after the other, dispatches that become possible by its end. A new goroutine for each would have
+// to grow its stack again.
 func (d *Dispatch) work() {
 	defer func() {
 		if d != nil { // the task has ended the goroutine
@@ -63,7 +63,7 @@ func (d *Dispatch) work() {
 	}
 }
 
-// execute runs the task. A panic is an error, as is the end of the goroutine: the dispatch ends in order.
+// execute runs the task. A panic, or a call of runtime.Goexit, becomes the error of the dispatch.
 func (d *Dispatch) execute() {
 	defer d.finish()
 	returned := false
@@ -135,7 +135,7 @@ func (d *Dispatch) output(p *Port) (*Block, error) {
 	return p.tmpl.block(rows), nil
 }
 
-// reuse makes an input's block an output's, or a clone of the block if somebody else has it, too.
+// reuse makes an input's block the output's, or a clone of it if there are other references to the block.
 func (d *Dispatch) reuse(in int) (b *Block, err error) {
 	if b = d.inputs[in]; b.shared() {
 		b, err = b.clone(d.ctx)
@@ -188,7 +188,7 @@ func (d *Dispatch) run() error {
 	return nil
 }
 
-// finish sends the outputs. Functions of the program that are called here cannot keep it from ending.
+// finish sends the outputs. It ends even if functions of the program that it calls fail.
 func (d *Dispatch) finish() {
 	defer d.settle()
 	d.ended = d.g.conf.clock()
@@ -248,8 +248,7 @@ func (d *Dispatch) gateOpen(p *Port) bool {
 	return set == (p.OpenedBy != "")
 }
 
-// retry reports whether the dispatch failed because its device is lost, and another one could still run it. Inputs are then
-// what they were.
+// retry reports whether the dispatch failed because its device is lost, and can run again on another one. It restores the inputs for that.
 func (d *Dispatch) retry() bool {
 	if d.Device() == nil || !d.g.lostSince(d.worker, d.generation) || d.ctx.Err() != nil {
 		return false
@@ -260,7 +259,7 @@ func (d *Dispatch) retry() bool {
 	return !slices.ContainsFunc(d.inputs, func(b *Block) bool { return b != nil && b.s != nil && b.s.current() == 0 })
 }
 
-// settle ends a dispatch: what it made goes where it belongs, and what it used is released.
+// settle ends a dispatch: it delivers the outputs and releases the inputs.
 func (d *Dispatch) settle() {
 	g, t := d.g, d.t
 	g.lock()

@@ -15,8 +15,8 @@ import (
 )
 
 // Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is wrong, as
-// [errors.Join] does: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and tasks that no
-// device may run, which can be mended. The last ones say of each device why.
+// [errors.Join] does. Mistakes of calls that built the graph cannot be undone; ports without channel, cycles that nothing starts, and
+// tasks that no device may run can be corrected. Errors of the last kind give the reason for each device.
 func (g *Graph) Finalize() error {
 	const op = "Finalize"
 	if g.unmade() {
@@ -33,7 +33,7 @@ func (g *Graph) Finalize() error {
 // faults are what is wrong with a graph.
 type faults []error
 
-// when adds a fault if it is one.
+// when adds err as a fault unless it is nil.
 func (f *faults) when(wrong bool, op string, err error, detail ...string) bool {
 	if wrong {
 		*f = append(*f, fail(op, err, detail...))
@@ -65,7 +65,7 @@ func (g *Graph) finalize() error {
 	return nil
 }
 
-// wire checks tasks and channels, and lets ports point at what they name.
+// wire checks tasks and channels, and resolves the names in ports.
 func (g *Graph) wire(f *faults) {
 	names := map[string]bool{"": true}
 	for _, t := range g.tasks {

@@ -17,8 +17,8 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Graph is tasks, the channels between them, and what runs them. Make one with [New], add tasks, [Graph.Connect] their ports,
-// and Run it. Its methods may be called from several goroutines.
+// Graph is a dataflow graph with its scheduler. Make one with [New], add tasks, [Graph.Connect] their ports, and Run it. Its methods may
+// be called from several goroutines.
 type Graph struct {
 	devices []*gpu.Device
 	hosts   int // how many tasks of the host run at once
@@ -60,7 +60,7 @@ type Graph struct {
 	work     []Work           // by device, and at last the host's
 }
 
-// Config says how a graph runs. The zero value is what most want.
+// Config says how a graph runs. The zero value has the usual settings.
 type Config struct {
 	Mode Mode // how the next task is chosen
 
@@ -68,15 +68,15 @@ type Config struct {
 	// makes tasks wait for ever.
 	Threshold int
 
-	// Trace is how many dispatches are kept for [Graph.WriteTrace], the last ones.
+	// Trace is the number of latest dispatches that are kept for [Graph.WriteTrace].
 	Trace int
 
-	// Sync makes each dispatch on a device last until the device has done its work. Without it a body queues work and returns.
-	// Traces and times are then those of the work, but a device idles while the host prepares its next task.
+	// Sync makes each dispatch on a device wait until the device has done its work, so that traces and times are those of the work, but
+	// a device idles while the host prepares its next task. Without it a dispatch ends when its body has queued the work.
 	Sync bool
 
-	// Deterministic makes everything run in the goroutines that call Run, Push, Pull and Stop, one task at a time, in an order
-	// that Seed decides: the same calls give the same order. These then return when the task that they run does, whatever their contexts.
+	// Deterministic runs one task at a time in the goroutines that call Run, Push, Pull and Stop, in an order that depends on Seed: the
+	// same calls give the same order. Such a call does not return before the task that it runs, even if its context ends.
 	Deterministic bool
 	Seed          uint64
 
@@ -91,8 +91,8 @@ const (
 	leastHost        = 1 << 30 // bytes of a block on the host where no device has larger buffers
 )
 
-// New makes a graph on the devices, which stay the caller's and may be of one adapter. Without any it runs only tasks of the host,
-// of which as many run at once as Go uses processors.
+// New makes a graph on the devices, which it does not close and which may be of one adapter. Without devices it runs only tasks of the
+// host. As many of these run at once as Go uses processors.
 func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 	const op = "New"
 	c := last(config)
@@ -136,7 +136,7 @@ func last[T any](list []T) (v T) {
 // unmade reports whether New did not make the graph.
 func (g *Graph) unmade() bool { return g == nil || g.rng == nil }
 
-// now is the time for decisions. In the deterministic mode it passes by the dispatch.
+// now is the time that the scheduler uses. In the deterministic mode it is a millisecond for each dispatch so far.
 func (g *Graph) now() time.Duration {
 	if g.conf.Deterministic {
 		return time.Duration(g.started) * time.Millisecond
@@ -146,7 +146,7 @@ func (g *Graph) now() time.Duration {
 
 func (g *Graph) lock() { g.mu.Lock() }
 
-// unlock also releases blocks that were dropped: that may call functions of the program.
+// unlock also releases dropped blocks, which may call functions of the program.
 func (g *Graph) unlock() {
 	dropped := g.dropped
 	if g.dropped = nil; len(dropped) == 0 {
@@ -158,7 +158,7 @@ func (g *Graph) unlock() {
 	g.release(dropped)
 }
 
-// release calls functions that g.releasing counts as one.
+// release calls functions that release blocks. g.releasing counts such calls.
 func (g *Graph) release(dropped []func()) {
 	defer func() {
 		g.mu.Lock()
@@ -178,7 +178,7 @@ func (g *Graph) drop(b *Block) {
 	}
 }
 
-// change changes the structure. While that is in use it makes a fault instead.
+// change changes the structure of the graph, or records a fault if the graph is in use.
 func (g *Graph) change(fn func()) {
 	g.lock()
 	defer g.unlock()
@@ -220,7 +220,7 @@ func fail(op string, err error, detail ...string) error {
 	return fault.Fail("graph: "+op, err, detail...)
 }
 
-// because adds why the graph was torn down, unless that was a call of Teardown.
+// because adds the reason why the graph was torn down, unless Teardown was called.
 func (g *Graph) because(err error) error {
 	if g.cause == nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Work is what a task has done, or a device. Times are totals. Run is what dispatches took, transfers included: of a device
-// the time for queueing work, unless the graph has [Config].Sync, and of the host, which runs several tasks at once, maybe
-// more than has passed.
+// Work counts what a task or a device has done. Times are totals. Run is the time of dispatches with their transfers. On a device that is
+// the time to queue work, unless the graph has [Config].Sync. The host runs several tasks at once, so its total may exceed the elapsed
+// time.
 type Work struct {
 	Name       string
 	Dispatches uint64
@@ -27,7 +27,7 @@ type Work struct {
 	Run        time.Duration // making blocks and the body
 }
 
-// ChannelStats is what a channel has seen.
+// ChannelStats counts the blocks of a channel.
 type ChannelStats struct {
 	Name     string
 	Capacity int
@@ -37,7 +37,7 @@ type ChannelStats struct {
 	Dropped  uint64 // blocks that its predicates refused
 }
 
-// Stats is what a graph has done and has.
+// Stats counts the work and the memory of a graph.
 type Stats struct {
 	Tasks     []Work
 	Devices   []Work // in the order of New, and at last the host
@@ -112,7 +112,7 @@ func (d *Dispatch) count(w *Work) {
 	w.Run += d.ended - d.begun
 }
 
-// workerName is what a device, or after the last one the host, is called.
+// workerName names a device by its number; the number after the last device's is the host's.
 func (g *Graph) workerName(i int) string {
 	if i < len(g.devices) {
 		return "device " + itoa(i) + ": " + g.devices[i].Info().Name

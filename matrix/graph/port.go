@@ -33,7 +33,7 @@ type Port struct {
 	kept *Block // see [Port.Set]
 }
 
-// wiring is what Finalize makes of names and channels.
+// wiring is the part of a port that Finalize resolves from names and channels.
 type wiring struct {
 	control, data *channel   // of inputs
 	outs          []*channel // of outputs
@@ -44,7 +44,7 @@ type wiring struct {
 	signalPorts   []*Port // whose signals the output's blocks get
 }
 
-// PortConfig says what is special about a port. Names are those of other ports of the task.
+// PortConfig has further settings of a port. Names are those of other ports of the task.
 type PortConfig struct {
 	// Of inputs. The graph reads the blocks of the first two; templates have words.
 
@@ -79,24 +79,24 @@ func In(name string, t *Template, config ...PortConfig) TaskOption {
 	return port(name, t, inputPort, last(config), nil)
 }
 
-// Out is an output: each dispatch gets a new block for it, of undefined content until the task writes it.
+// Out is an output: each dispatch gets a new block for it, whose content is undefined until the task writes it.
 func Out(name string, t *Template, config ...PortConfig) TaskOption {
 	return port(name, t, outputPort, last(config), nil)
 }
 
-// Sticky is an input that keeps its last block and is ready from then on: [Port.Set] gives it one, or a channel.
+// Sticky is an input that keeps its last block, which [Port.Set] or a channel brings, and is ready from then on.
 func Sticky(name string, t *Template, config ...PortConfig) TaskOption {
 	return port(name, t, stickyPort, last(config), nil)
 }
 
-// Init is an input that has a new block with the template's initial value for each dispatch; with [PortConfig].Of for some of them,
-// the others take theirs from a channel.
+// Init is an input that has a new block with the template's initial value for each dispatch. With [PortConfig].Of this holds for some
+// dispatches only, and the others take a block from a channel.
 func Init(name string, t *Template, config ...PortConfig) TaskOption {
 	return port(name, t, initialPort, last(config), nil)
 }
 
-// Described is an input without a channel: before the task runs it gets a block with words about the block of another input, such
-// as its size, its signals or what the program keeps with it. A template of one word makes it a scalar for kernels.
+// Described is an input without a channel: before the task runs it gets a block of words that describe the block of another input, such
+// as its size, its signals or the program's value. With a template of one word it is a scalar for kernels.
 func Described(name string, t *Template, of string, words func(*Block) []uint32) TaskOption {
 	return port(name, t, describedPort, PortConfig{Of: of}, words)
 }
@@ -116,9 +116,9 @@ func (p *Port) label() string {
 	return p.name
 }
 
-// Set gives an input a block to keep, nil for none. A sticky input keeps it until the next one comes, from Set or a channel. Another
+// Set sets the block that an input keeps, nil for none. A sticky input keeps it until Set or a channel brings the next one. Any other
 // input has it in every dispatch, PTask's permanent block, and takes none from channels. The port takes over the caller's
-// reference. It may be called at any time but during a Teardown, which releases the block.
+// reference. Set may be called at any time except during a Teardown, which releases the block.
 func (p *Port) Set(b *Block) error {
 	const op = "Set"
 	if p == nil || p.task == nil || p.task.g == nil || !p.isInput() {
@@ -142,7 +142,7 @@ func (p *Port) Set(b *Block) error {
 	return nil
 }
 
-// SetValues gives an input a block of elements; see [FromSlice] and [Port.Set].
+// SetValues makes a block of elements and sets it; see [FromSlice] and [Port.Set].
 func SetValues[T matrix.Elem](p *Port, values ...T) error {
 	if p == nil {
 		return fail("SetValues", gpu.ErrInvalid, "nil port")
@@ -216,7 +216,7 @@ func (p *Port) take(c *channel) *Block {
 	return b
 }
 
-// bound reports whether there is something that can bring blocks, or take them.
+// bound reports whether the port has a source or a destination of blocks.
 func (p *Port) bound() bool {
 	switch p.kind {
 	case outputPort:

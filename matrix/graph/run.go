@@ -10,9 +10,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// phase is where a graph stands, as in PTask. Building is PTask's INITIALIZING: the structure may change, as it may in runnable,
-// which goes back to building. Finalize makes a graph runnable, Run running, Stop quiescing and then runnable, Teardown tearingDown
-// and then tornDown, from where it can run again.
+// phase is the state of a graph, as in PTask. The structure may change in building, PTask's INITIALIZING, and in runnable, which changes
+// back to building. Finalize leads to runnable, Run to running, Stop to quiescing and then runnable, and Teardown to tearingDown and then
+// tornDown, from where the graph can run again.
 type phase uint8
 
 const (
@@ -32,7 +32,7 @@ func (p phase) name() string {
 // grace is how long Teardown waits for tasks that do not return.
 const grace = 800 * time.Millisecond
 
-// run is what one call of Run started. There is no other one before all of its dispatches have ended.
+// run is the state of one call of Run. The next one begins after all of its dispatches have ended.
 type run struct {
 	ctx    context.Context // of the dispatches
 	cancel context.CancelFunc
@@ -46,8 +46,8 @@ type run struct {
 type insideKey struct{}
 
 // Run starts the graph and returns. When ctx ends, the graph is torn down: Push, Pull and Stop then return ctx's error beside
-// their own. In the deterministic mode it runs what there is to run before it returns. A graph that was stopped goes on where it
-// was. One that was torn down starts afresh, and blocks that inputs keep have to be set again.
+// their own. In the deterministic mode Run runs the tasks that are ready before it returns. A graph that was stopped continues. One that
+// was torn down starts with empty channels, and blocks that inputs keep have to be set again.
 func (g *Graph) Run(ctx context.Context) error {
 	const op = "Run"
 	if g.unmade() || ctx == nil {
@@ -100,9 +100,9 @@ func (g *Graph) start(ctx context.Context) {
 	g.schedule(nil)
 }
 
-// Stop drains the graph: no more blocks come in, tasks run as long as there is something for them and their outputs have
-// capacity, and when nothing runs any more it returns. What is still in channels stays there: outputs can be pulled, and Run goes
-// on with the rest. If ctx ends before, tasks that run are left to end by themselves.
+// Stop drains the graph: no more blocks come in, tasks run as long as they have inputs and their outputs have capacity, and Stop returns
+// when no task runs any more. Blocks in channels stay there: outputs can be pulled, and Run continues with the rest. If ctx ends before,
+// Stop does not wait for running tasks.
 func (g *Graph) Stop(ctx context.Context) error {
 	const op = "Stop"
 	if g == nil || ctx == nil {
@@ -137,7 +137,7 @@ func (g *Graph) Stop(ctx context.Context) error {
 // idle reports whether no dispatch runs, and nothing is released.
 func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing == 0 }
 
-// wakeCallers lets those who wait in Push, Pull, Stop and Teardown look at the graph's state.
+// wakeCallers wakes callers that wait in Push, Pull, Stop and Teardown, to check the graph's state.
 func (g *Graph) wakeCallers() {
 	g.quiet.broadcast()
 	for _, c := range g.channels {
@@ -145,7 +145,7 @@ func (g *Graph) wakeCallers() {
 	}
 }
 
-// end starts nothing any more. The context of dispatches ends with the last one.
+// end keeps further tasks from starting. The context of dispatches ends after the last dispatch.
 func (g *Graph) end() {
 	r := g.run
 	if r == nil || r.ended {
@@ -166,8 +166,8 @@ func (g *Graph) end() {
 
 // Teardown ends the graph from any phase: callers that wait in Push, Pull or Stop get [ErrTornDown], the context of running tasks
 // ends, and all blocks in the graph are released, with the memory that was kept for new ones and the compiled kernels. It returns
-// within a second. If a task has not returned by then, that is [ErrBusy]: what it has is released when it does. Blocks that
-// the caller has stay the caller's.
+// within a second. If a task has not returned by then, the error is [ErrBusy], and its blocks are released when it returns. The caller
+// keeps references that it has to blocks.
 func (g *Graph) Teardown() error {
 	if g.unmade() {
 		return fail("Teardown", gpu.ErrInvalid, "nil graph")
@@ -175,7 +175,7 @@ func (g *Graph) Teardown() error {
 	return g.teardown(nil, nil)
 }
 
-// teardown ends everything, or only if the given run goes on.
+// teardown tears the graph down; if a run is given, only while that run continues.
 func (g *Graph) teardown(only *run, cause error) (err error) {
 	g.lock()
 	defer g.unlock()
@@ -209,8 +209,8 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	return err
 }
 
-// clear empties everything that has blocks, and releases these, what was dropped, and the memory that was kept for new blocks. That may
-// take time: functions of the program are called, and devices may be at work.
+// clear releases the blocks in ports and channels, dropped blocks, and the memory that was kept for new blocks. This may take time: it
+// calls functions of the program, and devices may be busy.
 func (g *Graph) clear() {
 	for _, c := range g.channels {
 		for _, i := range c.queue.all() {

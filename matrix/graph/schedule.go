@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Mode is how the graph chooses, of the tasks that are ready, the next one and its device.
+// Mode says how the graph chooses the next of the ready tasks and its device.
 type Mode uint8
 
 // The modes.
 const (
-	// DataAware takes the task with the highest effective priority, and runs it on the device that has most of its inputs. If that
-	// is busy the task waits for it until its effective priority is above [Config].Threshold.
+	// DataAware runs the task with the highest effective priority on the device that has most of its inputs. If that device is busy the
+	// task waits for it until its effective priority is above [Config].Threshold.
 	DataAware Mode = iota
-	// FirstAvailable is PTask's cooperative mode: a device that is free takes the first task that may run on it.
+	// FirstAvailable is PTask's cooperative mode: a free device runs the first task that may run on it.
 	FirstAvailable
-	// PriorityFirst takes the task with the highest effective priority: its own, more the longer it waits compared with
-	// others, less if it runs much longer than others.
+	// PriorityFirst runs the task with the highest effective priority: its own, higher the longer it waits compared with others, lower if
+	// it runs much longer than others.
 	PriorityFirst
-	// FIFO takes tasks in the order in which they became ready. No task overtakes another one that waits for the same device.
+	// FIFO runs tasks in the order in which they became ready. No task overtakes another one that waits for the same device.
 	FIFO
 )
 
-// The scheduler has no goroutine: whoever changes something that tasks wait for, be it a block or capacity for one, calls update
-// for them and schedule, with the graph locked. That starts the task that the mode chooses for each worker that is free. A
-// worker is a device, or one of those of the host.
+// The scheduler has no goroutine. Code that adds a block or frees capacity, for which tasks may wait, calls update for these tasks and
+// then schedule, with the graph locked. schedule starts on each free worker the task that the mode chooses. A worker is a device, or one
+// of several workers of the host.
 
-// line is tasks that are ready and equal but for how long they wait, which the first does longest: the same workers may run them,
-// they want the same ones of these, and their priorities are the same. So the scheduler looks at the first of each line only.
+// line is a queue of ready tasks that have the same priority, may run on the same workers and prefer the same of these. The first one has
+// waited longest, so the scheduler considers only the first task of each line.
 type line struct {
 	mask, want uint64
 	level      int
@@ -43,7 +43,7 @@ type line struct {
 // jitter is how many tasks may overtake one in the deterministic mode.
 const jitter = 16
 
-// update queues a task that has become ready, and takes one out that is not ready any more. In the deterministic mode the seed
+// update adds a task to its line when it has become ready, and removes it when it is not ready any more. In the deterministic mode the seed
 // changes the order a little. While the graph is built it waits for Run.
 func (g *Graph) update(t *Task) {
 	if g.state == building {
@@ -67,7 +67,7 @@ func (g *Graph) update(t *Task) {
 	g.join(t, g.wanted(t, t.mask&g.workers()))
 }
 
-// join puts a task into the line of its equals.
+// join adds a task to its line.
 func (g *Graph) join(t *Task, want uint64) {
 	i := slices.IndexFunc(g.ready, func(l *line) bool { return l.mask == t.mask && l.want == want && l.level == t.level })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (g *Graph) join(t *Task, want uint64) {
 	}
 }
 
-// leave takes a task out of its line.
+// leave removes a task from its line.
 func (t *Task) leave() {
 	list := t.line.tasks.all()
 	copy(list[1:], list[:slices.Index(list, t)])
@@ -93,8 +93,8 @@ func (t *Task) leave() {
 // mayRun reports whether a task is ready. Nothing new begins while the graph is stopped.
 func (g *Graph) mayRun(t *Task) bool { return t.ready() && (g.state != quiescing || t.feeds()) }
 
-// check sees to it that a line's first task belongs there: it may not be ready any more, or want other workers since its data moved
-// or a device was lost.
+// check moves a line's first task to another line if needed: it may not be ready any more, or prefer other workers because its data moved or
+// a device was lost.
 func (g *Graph) check(l *line, alive uint64) {
 	for l.tasks.len() > 0 {
 		t := l.tasks.all()[0]
@@ -114,8 +114,8 @@ func (g *Graph) startable() bool {
 	return slices.ContainsFunc(g.ready, func(l *line) bool { return slices.ContainsFunc(l.tasks.all(), g.mayRun) })
 }
 
-// schedule starts tasks on workers that are free. The goroutine of a dispatch that has ended goes on with one of them, with its own
-// worker's if it can: what that queues is then ahead of the work that others queue because it began.
+// schedule starts tasks on free workers. The goroutine of a dispatch that has ended continues with one of them, on its own worker if
+// possible, so that its work is queued before that of the tasks which it started elsewhere.
 func (g *Graph) schedule(ended *Dispatch) {
 	if g.conf.Deterministic {
 		g.quiet.broadcast() // a goroutine may wait for something to run
@@ -171,7 +171,7 @@ func (g *Graph) step(ctx context.Context) bool {
 	return true
 }
 
-// pick chooses the next task, nil for none, and its worker: none if no device is left that may run it.
+// pick returns the next task, nil if there is none, and its worker, which is the constant none if no device is left that may run the task.
 func (g *Graph) pick() (t *Task, worker int) {
 	if g.state != running && g.state != quiescing {
 		return nil, none
@@ -199,7 +199,7 @@ func (g *Graph) pick() (t *Task, worker int) {
 	return nil, none
 }
 
-// candidates returns the lines whose first task has a worker free or none left, in the order of the mode.
+// candidates returns, in the order of the mode, the lines whose first task has a free worker, or no worker left.
 func (g *Graph) candidates(free, alive uint64, age time.Duration) []*line {
 	now, list := g.now(), g.chosen[:0]
 	busy := func(l *line) bool { return l.mask&alive != 0 && l.mask&alive&free == 0 }
@@ -233,7 +233,7 @@ func (t *Task) effective(now, age time.Duration) int {
 	return min(max(t.level+int(min((now-t.since)/age, 2*highestPriority)), lowestPriority), highestPriority)
 }
 
-// wanted returns the workers that a task had better wait for.
+// wanted returns the workers for which a task should wait.
 func (g *Graph) wanted(t *Task, can uint64) (want uint64) {
 	if t.affinity >= strong && t.preferred&can != 0 {
 		return t.preferred
@@ -273,7 +273,7 @@ func (t *Task) bytesAt(place int) int {
 	return n
 }
 
-// begin takes a task's inputs. From here on it runs.
+// begin takes a task's inputs and marks it as running.
 func (g *Graph) begin(t *Task, worker int) *Dispatch {
 	t.leave()
 	t.running = true

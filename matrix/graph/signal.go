@@ -7,7 +7,7 @@ import "strings"
 // Signals travel with blocks. A task's outputs get those of its inputs unless [PortConfig] or [Dispatch.SetSignals] says otherwise.
 type Signals uint32
 
-// The signals, with PTask's numbers: begin and end of a stream, begin and end of an iteration, a failure, and a block for nobody.
+// The signals, with PTask's numbers: begin and end of a stream, begin and end of an iteration, a failure, and a block to be dropped.
 const (
 	BOF            Signals = 1 << iota // begin of stream
 	EOF                                // end of stream
@@ -24,7 +24,7 @@ var signalNames = [...]string{"BOF", "EOF", "BEGINITERATION", "ENDITERATION", "E
 // settable reports whether a program may give blocks these signals.
 func (s Signals) settable() bool { return s&^(allSignals&^Failed) == 0 }
 
-// meets reports whether one of some signals is set. A block that stands for an error counts as one with all of them.
+// meets reports whether one of some signals is set. A block that carries an error counts as one with all of them.
 func (s Signals) meets(some Signals) bool {
 	if s&Failed != 0 {
 		s = allSignals
@@ -43,10 +43,10 @@ func (s Signals) name() string {
 	return strings.Join(names, "|")
 }
 
-// Predicate tells which blocks pass an end of a channel: those that no field refuses. The zero value lets all pass.
+// Predicate says which blocks pass an end of a channel: those that no field refuses. The zero value lets all pass.
 //
-// A predicate on signals treats a block that stands for an error as one with all signals, so that it leaves loops. At an output
-// of the graph such a block always passes.
+// A predicate on signals treats a block that carries an error as one with all signals, so that it leaves loops. Such a block always
+// passes an output of the graph.
 type Predicate struct {
 	OpenOn  Signals // blocks that have none of these do not pass; with [DevNull] only errors pass
 	CloseOn Signals // blocks that have one of these do not pass

@@ -15,8 +15,8 @@ import (
 	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
-// storage is the memory of a block in every place that ever used it: a device, by its number in the graph, or the host. Which places are
-// current can be read without the lock: the scheduler must not wait for a transfer. A device's memory is lost with the device's
+// storage is the memory of a block in every place that ever used it: a device, by its number in the graph, or the host. The set of current
+// places can be read without the lock, since the scheduler must not wait for a transfer. Memory on a device is lost with the device's
 // generation; a block that is current nowhere is lost.
 type storage struct {
 	t        *Template
@@ -62,7 +62,7 @@ func (s *storage) state(place int) string {
 	return "SHARED"
 }
 
-// current returns valid without the places that are lost.
+// current returns the set valid without lost places.
 func (s *storage) current() uint64 {
 	g, current := s.t.g, s.valid.Load()
 	for m := current &^ (fresh | bit(hostPlace)); m != 0; m &= m - 1 {
@@ -107,20 +107,20 @@ func (s *storage) acquire(ctx context.Context, place int, in buffer.Intent) (*bu
 	return s.replicas[place].buf, nil
 }
 
-// wait calls what may wait for a device, without the lock that getters need.
+// wait calls a function that may wait for a device, without the lock that getters need.
 func (s *storage) wait(fn func() error) error {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	return fn()
 }
 
-// use is [buffer.Buffer.Use] of everything.
+// use is [buffer.Buffer.Use] of the whole buffer.
 func use(ctx context.Context, b *buffer.Buffer, in buffer.Intent) (*gpu.Buffer, error) {
 	mem, _, err := b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), in)
 	return mem, err
 }
 
-// bytes are those in use on the host.
+// bytes returns the used part of the host's memory.
 func (s *storage) bytes() []byte { return s.host[:s.size:s.size] }
 
 // allocate makes the memory of a place.
@@ -161,7 +161,7 @@ func (r *replica) close() {
 	r.matrix, r.buf = nil, nil
 }
 
-// refresh makes a place current, from another device by way of the host.
+// refresh makes a place current, through the host if another device is current.
 func (s *storage) refresh(ctx context.Context, place int) error {
 	current := s.current()
 	if place != hostPlace && current&fresh != 0 && s.t.Initial == nil {
@@ -201,7 +201,7 @@ func (s *storage) refreshed(place int) {
 	s.previous &^= bit(place)
 }
 
-// wrote notes that all of a device's memory was written.
+// wrote records that all of a device's memory was written.
 func wrote(b *buffer.Buffer) { b.Wrote(b.Device(), buffer.Range(0, b.Size())) }
 
 // download makes the host current, from a device or of a fresh block.
@@ -226,7 +226,7 @@ func (s *storage) download(ctx context.Context) error {
 	})
 }
 
-// source calls a function with a place that is current, a device if there is one, and with another one if that is lost meanwhile.
+// source calls a function with a current place, a device if there is one, and again with another place if that device is lost meanwhile.
 func (s *storage) source(from func(place int) error) error {
 	for current := s.current(); current != 0; current = s.current() {
 		place := bits.TrailingZeros64(current)
@@ -241,22 +241,22 @@ func (s *storage) source(from func(place int) error) error {
 	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
 }
 
-// snapshot notes which places have the block before a task writes it, for the case that the task's device is lost.
+// snapshot records which places are current before a task writes the block, in case the task's device is lost.
 func (s *storage) snapshot() {
 	s.mu.Lock()
 	s.previous = s.valid.Load()
 	s.mu.Unlock()
 }
 
-// restore makes the copies current again that still have what they had at the snapshot, if there are any.
+// restore makes the copies current again that have not changed since the snapshot.
 func (s *storage) restore() {
 	s.mu.Lock()
 	s.valid.Store(s.previous)
 	s.mu.Unlock()
 }
 
-// copyFrom makes s, which is fresh and nobody else's, a copy of o in a place where o is current: on a device if possible, so that nothing moves to
-// the host.
+// copyFrom copies o to s, which is new and not shared, in a place where o is current: on a device if possible, so that nothing is copied
+// through the host.
 func (s *storage) copyFrom(ctx context.Context, o *storage) error {
 	if err := o.turn.Take(ctx); err != nil {
 		return fail("block", err)
@@ -299,7 +299,7 @@ func (s *storage) copyAt(ctx context.Context, o *storage, place int) error {
 	})
 }
 
-// close gives the memory back, which nobody uses any more.
+// close releases memory without users.
 func (s *storage) close() {
 	for i := range s.replicas {
 		s.replicas[i].close()

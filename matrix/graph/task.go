@@ -10,9 +10,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Task is something that runs whenever all of its inputs have a block and all of its outputs have capacity, with one block of
-// each input. Dispatches of a task follow each other, so that what leaves a task is in the order of what came in. A dispatch
-// runs to its end.
+// Task is a node of a graph. It runs when all of its inputs have a block and all of its outputs have capacity, with one block of each
+// input. Dispatches of a task follow each other, so that outputs have the order of the inputs. A dispatch is not interrupted.
 type Task struct {
 	g        *Graph
 	name     string
@@ -38,7 +37,7 @@ type Task struct {
 	busy    time.Duration // decaying average of its dispatches
 }
 
-// affinity tells how much a task wants to run on a certain device.
+// affinity says how strongly a task prefers a device.
 type affinity uint8
 
 const (
@@ -56,10 +55,10 @@ const (
 // Priority sets a task's priority, 0 to 10. It is 5 without the option.
 func Priority(n int) TaskOption { return func(t *Task) { t.priority = n } }
 
-// Prefer names the device that a task takes of those that are free: PTask's weak affinity.
+// Prefer names the device on which a task runs if it is free: PTask's weak affinity.
 func Prefer(dev *gpu.Device) TaskOption { return on(dev, weak) }
 
-// WaitFor names the device that a task waits for as it waits for the device of its data: PTask's strong affinity.
+// WaitFor names a device for which a task waits as [DataAware] does for the device with its inputs: PTask's strong affinity.
 func WaitFor(dev *gpu.Device) TaskOption { return on(dev, strong) }
 
 // Require names the only device that a task may run on: PTask's mandatory affinity.
@@ -69,7 +68,7 @@ func on(dev *gpu.Device, a affinity) TaskOption {
 	return func(t *Task) { t.wanted, t.affinity = dev, a }
 }
 
-// Task adds a task. Its ports are among the options. Mistakes are faults of the graph.
+// Task adds a task. The options include its ports. Mistakes are faults of the graph.
 func (g *Graph) Task(name string, body Body, opts ...TaskOption) *Task {
 	t := &Task{name: name, body: body, priority: defaultPriority}
 	for _, o := range opts {
@@ -115,7 +114,7 @@ func (t *Task) take() []*Block {
 	return blocks
 }
 
-// feeds reports whether the task takes blocks that somebody sent, so that it ends when nobody does.
+// feeds reports whether the task consumes blocks that were sent, so that it stops when no more are sent.
 func (t *Task) feeds() bool {
 	return t.held != nil || slices.ContainsFunc(t.ports, func(p *Port) bool {
 		c, _ := p.source()

@@ -14,9 +14,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Template says what blocks are like: planes of matrices of one element type, or bytes. The two ends of a channel must agree: in
-// everything, or in everything but the rows if one of them is a stream of records. It keeps the memory of released blocks, on all
-// devices, for new ones. Make one with [Graph.Template].
+// Template describes blocks: planes of matrices of one element type, or bytes. The templates of a channel's two ends must agree in
+// everything, or in everything but the rows if one of them is a stream of records. A template keeps the memory of released blocks, on
+// all devices, for new ones. Make one with [Graph.Template].
 type Template struct {
 	Format
 	g          *Graph
@@ -29,7 +29,7 @@ type Template struct {
 	free []*storage
 }
 
-// Format is what else a template may say. The zero value is one contiguous matrix of zeros.
+// Format has further settings of a template. The zero value is one contiguous matrix of zeros.
 type Format struct {
 	Planes  int    // matrices, one after the other: a matrix of Planes*rows rows for [Matrix]; 0 stands for 1
 	Pitch   int    // elements between the beginnings of two rows; 0 stands for as many as there are columns
@@ -37,8 +37,8 @@ type Format struct {
 	Initial []byte // what new blocks hold instead of zeros: as many bytes as a block has
 	Pool    int    // of how many released blocks the memory is kept; 0 stands for 8, less for none
 
-	// The functions for what a program keeps with blocks, [Block.Context]; each may be nil. Create is called when a block is made,
-	// Clone when one is cloned, and Destroy when it is released, unless there is nothing to destroy.
+	// Functions for the program's own value of a block, [Block.Context]; each may be nil. Create is called when a block is made, Clone when
+	// one is cloned, and Destroy when it is released, unless the value is nil.
 	Create  func(*Block) any
 	Clone   func(any) any
 	Destroy func(any)
@@ -116,7 +116,7 @@ func (t *Template) agrees(u *Template) bool {
 		(t.rows == u.rows || t.Records || u.Records)
 }
 
-// usable refuses templates that a graph did not make, or only with a fault.
+// usable refuses templates that were not made by a graph, or with a fault.
 func (t *Template) usable(op string) error {
 	if t == nil || t.g == nil || t.fault != nil {
 		return fail(op, ErrTemplate, "not a usable template of a graph")
@@ -135,7 +135,7 @@ func has[T matrix.Elem](t *Template, op string) error {
 	return nil
 }
 
-// newStorage returns memory of so many bytes, which may have served before.
+// newStorage returns memory of so many bytes, which may be that of a released block.
 func (t *Template) newStorage(size int) *storage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +150,7 @@ func (t *Template) newStorage(size int) *storage {
 	return s
 }
 
-// recycle keeps memory that is not used any more, or releases it.
+// recycle keeps unused memory for new blocks, or releases it.
 func (t *Template) recycle(s *storage) {
 	t.mu.Lock()
 	keep := s.capacity == t.size() && !s.external && t.g.pooling.Load() && len(t.free) < t.Pool

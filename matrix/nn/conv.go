@@ -8,7 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Conv is a convolution of images, as networks have it: the kernel is not turned round. Its weights have a row for each output
+// Conv is a convolution of images as in neural networks: the kernel is not flipped. Its weights have a row for each output
 // channel: outputs x (channels/groups*kernelHeight*kernelWidth), each row in the order of an image's.
 //
 // It is a product of the weights and a matrix with the elements below each place of the window (im2col), which takes
@@ -21,7 +21,7 @@ type Conv struct {
 	Groups int
 }
 
-// kernelOf is a convolution that was checked.
+// kernelOf is a validated convolution.
 type kernelOf struct {
 	grid
 	outputs, groups int
@@ -44,7 +44,7 @@ func (c Conv) checked(op string) (k kernelOf, err error) {
 	return kernelOf{g, c.Outputs, c.Groups, c.Channels / c.Groups * g.kernel}, err
 }
 
-// weights reads the weights, and gives those of groups zeros for the channels that they do not see.
+// weights reads the weights, with zeros for the channels that are not in an output's group.
 func (k kernelOf) weights(op string, w Operand) (*Expr, error) {
 	e, shape, err := read(op, w)
 	switch {
@@ -75,7 +75,7 @@ func (c Conv) operands(op string, x, weights Operand, results bool) (k kernelOf,
 	return k, e, w, n, err
 }
 
-// firstOf is the first column of all weights that a row of them sees.
+// firstOf is the first column of the full weight matrix that the group of a row uses.
 func (k kernelOf) firstOf(row *whole) *whole { return times(over(row, k.outputs/k.groups), k.cols) }
 
 // batches turns channels x (n*places) into n x (channels*places).

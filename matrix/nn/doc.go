@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nn has what neural networks are made of: convolutions, pooling, batch normalisation, losses, embeddings, optimisers and
-// quantisation, in float32. It is put together of expressions of package matrix, most of which read elements at computed places: it
-// has no kernels of its own, and what it returns fuses with what is done to it.
+// quantisation, in float32. It has no kernels of its own: it builds expressions of package matrix, which fuse with other operations as
+// usual.
 //
 //	err := y.Assign(conv.Forward(x, weights, bias).Relu()) // queued
 //	dx := matrix.ReluGrad(dy, y)                           // an expression
@@ -15,13 +15,12 @@
 //
 // # Errors
 //
-// Expressions carry the error that they could not be built for, as those of package matrix do. Sizes that do not fit are
-// [buffer.ErrShape], settings that make no sense [gpu.ErrInvalid], sizes that int32 cannot count [gpu.ErrLimit].
+// An expression that could not be built carries its error, as in package matrix. Sizes that do not fit are [buffer.ErrShape], invalid
+// settings [gpu.ErrInvalid], sizes beyond int32 [gpu.ErrLimit].
 //
 // # Gradients
 //
-// Every gradient gathers what an element contributes to, in the same order each time; nothing is added atomically. So results are
-// the same from run to run on one device.
+// Gradients are sums in a fixed order, without atomic additions. So results are the same from run to run on one device.
 package nn
 
 import (
@@ -34,7 +33,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// The types that most of the package is about.
+// Short names of the types that most functions use.
 type (
 	// Expr is an expression of float32.
 	Expr = matrix.Expr[float32]
@@ -55,7 +54,7 @@ func shapeError(op, fits string, shapes ...fault.Shape) error {
 	return &gpu.OpError{Op: "nn: " + op, Shapes: shapes, Detail: fits, Err: buffer.ErrShape}
 }
 
-// What fits, in words that several calls share.
+// Texts of errors that several calls share.
 const (
 	fitsEqual = "sizes have to be equal"
 	fitsRows  = "as many rows are needed"
@@ -95,7 +94,7 @@ func counts(op string, sizes ...int) error {
 	return nil
 }
 
-// The following compute with the numbers of rows and columns. Numbers fit into int32: whoever calls has checked.
+// The following functions compute with the numbers of rows and columns. Callers have checked that the results fit into int32.
 
 func number(v int) *whole { return matrix.Fill(1, 1, int32(v)) }
 

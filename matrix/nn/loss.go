@@ -28,8 +28,8 @@ func labelled(op string, x Operand, labels Labels) (e *Expr, at *whole, shape fa
 	return e, at, shape, err
 }
 
-// CrossEntropy is the loss -log softmax(x)(i, label i) of each row: n x 1, of n x classes logits and n labels, from 0 on. A label that
-// there is no class for, such as -1, has its row left out: its loss is 0.
+// CrossEntropy is the loss -log softmax(x)(i, label i) of each row: n x 1, of n x classes logits and n labels, from 0 on. The loss of a
+// row whose label is not a class, such as -1, is 0.
 func CrossEntropy(x Operand, labels Labels) *Expr {
 	e, at, shape, err := labelled("CrossEntropy", x, labels)
 	if err != nil {
@@ -63,7 +63,7 @@ func alike(op string, a, b Operand) (x, y *Expr, n float32, err error) {
 	return x, y, float32(max(shape[0]*shape[1], 1)), err
 }
 
-// MSE is the mean of (x - target)^2, 1x1, of two operands of one size. That of nothing is NaN.
+// MSE is the mean of (x - target)^2, 1x1, of two operands of one size. It is NaN for operands without elements.
 func MSE(x, target Operand) *Expr {
 	a, b, _, err := alike("MSE", x, target)
 	if err != nil {
@@ -96,8 +96,8 @@ func Dropout(x, mask Operand, keep float32) *Expr {
 	return matrix.CopyIf(m, a.DivScalar(keep))
 }
 
-// Embedding is the rows of a table, vocabulary x width, that n labels name, n x 1 or 1 x n: n x width. The row of a label that the
-// table does not have is 0.
+// Embedding selects a row of a table, vocabulary x width, for each of n labels, n x 1 or 1 x n: n x width. For a label beyond the table
+// the row is 0.
 func Embedding(table Operand, labels Labels) *Expr {
 	const op = "Embedding"
 	e, _, err := read(op, table)

@@ -13,9 +13,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Optimiser changes a parameter so that a loss falls, given the loss's gradient by it. Step queues one kernel for each matrix that
-// changes. What an optimiser remembers of a parameter is in matrices of the parameter's size, which start at 0 with the first step and
-// last until Close; so a parameter is one matrix, always the same. An expression for a gradient is evaluated once.
+// Optimiser updates a parameter to reduce a loss, given the gradient of the loss by the parameter. Step queues one kernel for each matrix
+// that changes. The state of a parameter is kept in matrices of its size, which are 0 before the first step and kept until Close. It is
+// found by the parameter's matrix, so each parameter must always be the same *Dense. A gradient that is an expression is evaluated once.
 //
 // The zero value of an optimiser is ready, with a Rate of 0; rates may change between steps. A parameter whose size changed is
 // [buffer.ErrShape]. An optimiser may be used from several goroutines for different parameters.
@@ -24,13 +24,13 @@ type Optimiser interface {
 	Close() error
 }
 
-// memory is what an optimiser remembers, by parameter.
+// memory is an optimiser's state, by parameter.
 type memory struct {
 	mu  sync.Mutex
 	all map[*Dense]*state
 }
 
-// state is what is remembered of a parameter.
+// state is the state of one parameter.
 type state struct {
 	step int // the number of this step, from 1 on
 	a, b *Dense
@@ -58,7 +58,7 @@ func (s *state) close() (err error) {
 	return err
 }
 
-// of returns what is remembered of a parameter: so many matrices.
+// of returns the state of a parameter, which has so many matrices.
 func (m *memory) of(op string, param *Dense, shape fault.Shape, matrices int) (*state, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *memory) of(op string, param *Dense, shape fault.Shape, matrices int) (*
 	return s, nil
 }
 
-// step checks a step and runs it. decay adds so much of the parameter to the gradient.
+// step validates a step and runs it. decay times the parameter is added to the gradient.
 func (m *memory) step(op string, param *Dense, grad Operand, decay float32, matrices int, update func(s *state, g *Expr) error) error {
 	p, shape, err := read[float32](op, param)
 	if err != nil {

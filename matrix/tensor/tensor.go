@@ -2,21 +2,22 @@
 
 // Package tensor computes with arrays of any number of dimensions, as NumPy and CNTK's TensorView do: element by element with
 // broadcasting, with reductions along any dimensions, slices, permutations of dimensions and products of stacks. It has no kernels and no
-// operations of its own. A tensor is an expression of package matrix with a shape, and its functions are called with functions of that package:
+// operations of its own: a tensor is an expression of package matrix with a shape, and functions of package matrix are arguments of its
+// functions:
 //
 //	x := tensor.New(images, n, height, width, channels)             // a matrix with as many elements
 //	mean := tensor.Reduce(matrix.MeanRows[float32], x, 0, 1, 2)     // 1 x 1 x 1 x channels
 //	y := tensor.Zip(matrix.Sub[float32], x, mean)                   // broadcasts
 //	err := out.Assign(y.Expr())                                     // one matrix, queued
 //
-// Where the dimensions of the operands can be put together to rows and columns, elements are read as those of matrices are; elsewhere kernels
-// compute where each one is. Nothing is copied for either.
+// If the dimensions of the operands can be combined to rows and columns, elements are read like those of matrices; otherwise kernels
+// compute the place of each. Neither copies anything.
 //
 // # Errors
 //
-// A tensor carries the first error that it or its operands could not be built for: shapes that do not fit are [buffer.ErrShape], dimensions
-// that there are not [buffer.ErrIndex], negative sizes [buffer.ErrSize], more than 16 dimensions or 2^31-1 elements [gpu.ErrLimit], nil operands
-// [buffer.ErrNil], and what makes no sense [gpu.ErrInvalid].
+// A tensor carries its first error or that of its operands: shapes that do not fit are [buffer.ErrShape], dimensions that do not exist
+// [buffer.ErrIndex], negative sizes [buffer.ErrSize], more than 16 dimensions or 2^31-1 elements [gpu.ErrLimit], nil operands
+// [buffer.ErrNil], and other invalid arguments [gpu.ErrInvalid].
 package tensor
 
 import (
@@ -97,8 +98,7 @@ func count(shape []int) int {
 	return n
 }
 
-// New is a matrix or an expression of one, of which the elements row by row are those of a tensor. Without a shape it is a scalar, of a
-// 1x1 matrix.
+// New makes a tensor of a matrix or an expression, whose elements it has row by row. Without a shape it is a scalar, from a 1x1 matrix.
 func New[T matrix.Elem](a matrix.Operand[T], shape ...int) *Tensor[T] {
 	const op = "New"
 	if a == nil {
@@ -126,7 +126,7 @@ func New[T matrix.Elem](a matrix.Operand[T], shape ...int) *Tensor[T] {
 	return &Tensor[T]{e: e, shape: slices.Clone(shape)}
 }
 
-// use returns the tensor, or one that says that it is nil.
+// use returns the tensor. For nil it is a tensor that carries an error.
 func (t *Tensor[T]) use(op string) *Tensor[T] {
 	if t == nil || t.e == nil {
 		return failed[T](fail(op, buffer.ErrNil, "nil tensor"))

@@ -41,10 +41,10 @@ const (
 	tolerance = 1e-4
 )
 
-// Run times the variants of kernels on the adapter of a device, in rounds, so that all of them have the same quiet and busy moments. It
-// opens devices of its own on the adapter: what is queued on dev does not wait, though the adapter has more to do. The results are
-// added to those in the adapter's file; [Results.Save] keeps them and [Results.Apply] uses them. A device whose adapter cannot be found, or
-// has one variant of everything, is [gpu.ErrUnsupported].
+// Run times the variants of kernels on the adapter of a device. It does so in rounds, so that other load on the machine affects all of
+// them alike, and on further devices that it opens on the adapter, so that work queued on dev does not wait. The results are merged with
+// those in the adapter's file; [Results.Save] saves them and [Results.Apply] uses them. If the adapter cannot be found, or no kernel has
+// several variants on it, the error is [gpu.ErrUnsupported].
 func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 	const op = "Run"
 	if err := fault.Ended(ctx, "tune: ", op); err != nil {
@@ -89,7 +89,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 	return r, nil
 }
 
-// tuner is a device that variants are timed on.
+// tuner is a device on which variants are timed.
 type tuner struct {
 	adapter *gpu.Adapter
 	dev     *gpu.Device
@@ -120,7 +120,7 @@ func newTuner(ctx context.Context, dev *gpu.Device) (*tuner, error) {
 	return t, err
 }
 
-// force has expressions on a device computed by a variant.
+// force makes expressions on a device use a variant.
 func force(dev *gpu.Device, tuned *kernels.Tuned) {
 	exec.Of(dev).Tune(func(info *plan.Device) {
 		if info.Tuned = nil; tuned != nil {

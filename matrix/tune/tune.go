@@ -2,16 +2,16 @@
 
 // Package tune times the variants of Sublet's kernels on an adapter and has package matrix use the fastest.
 //
-// A program that imports it uses what was found out before, by the command sublet tune or by [Run]:
+// A program that imports it uses the results of earlier timings by the command sublet tune or by [Run]:
 //
 //	import _ "github.com/sublet-gpu/sublet/matrix/tune"
 //
-// The timings are in a file for each adapter in the user's cache folder; see [Path]. It is read in the background when a device is used
-// for the first time, and what is computed until then is computed as usual: nothing waits. [Use] reads it before a program begins. A file
-// that is broken, of another adapter, or of other kernels is ignored, which the device's logger is told of. SUBLET_TUNE=off ignores all.
+// The timings are in a file for each adapter in the user's cache folder; see [Path]. It is read in the background when a device is first
+// used; until then the default variants are used, so that nothing waits. [Use] reads it at once. A file that is damaged, or of another
+// adapter or other kernels, is ignored with a message in the device's log. SUBLET_TUNE=off ignores all files.
 //
-// A variant is used in place of the usual one where it is clearly faster: by a twentieth in the lower quartile of its timings. Results stay
-// within the tolerances of package matrix; their last bits may differ, since sums are added up in another order.
+// A variant replaces the default if it is clearly faster: by a twentieth in the lower quartile of its timings. Results stay within the
+// tolerances of package matrix; their last bits may differ, since sums are computed in another order.
 package tune
 
 import (
@@ -39,7 +39,7 @@ type Results struct {
 	Choices []Choice `json:"choices"`
 }
 
-// Adapter is what timings depend on of an adapter.
+// Adapter has the properties of an adapter on which timings depend.
 type Adapter struct {
 	Driver         string `json:"driver"`
 	Name           string `json:"name"`
@@ -50,7 +50,7 @@ type Adapter struct {
 	MaxMemory      uint32 `json:"max_workgroup_memory"`
 }
 
-// Choice is the variants of a family for operands of one type, one layout and sizes between the same powers of two.
+// Choice has the timings of a family's variants for operands of one type, one layout and sizes between the same powers of two.
 type Choice struct {
 	Family string `json:"family"`
 	DType  string `json:"dtype"`
@@ -63,7 +63,7 @@ type Choice struct {
 	Timings []Timing `json:"timings"`
 }
 
-// Timing is what was measured of a variant.
+// Timing has the measurements of a variant.
 type Timing struct {
 	Variant string  `json:"variant"`
 	First   int64   `json:"first_ns"` // of the first call, with the compilation; 0 if that was of no interest
@@ -93,8 +93,8 @@ func quartile(runs []int64) float64 {
 	return float64(sorted[(len(sorted)-1)/4])
 }
 
-// beats reports whether a variant is clearly faster than another: over all rounds, of which it had as many, and over the later ones, in
-// which only those compete that were faster in the others: of dozens of equals some are lucky once.
+// beats reports whether a variant is clearly faster than another, over all rounds and also over the later ones. In the later rounds only
+// variants take part that were faster before: of dozens of equal ones some would be faster once by chance.
 func (t *Timing) beats(u *Timing) bool {
 	half := len(t.Runs) / 2
 	return !t.Wrong && half > 0 && len(t.Runs) == len(u.Runs) && quartile(t.Runs) <= faster*quartile(u.Runs) && quartile(t.Runs[half:]) <= faster*quartile(u.Runs[half:])
@@ -169,7 +169,7 @@ func (c *Choice) class() (k kernels.Class, ok bool) {
 	return k, false
 }
 
-// tuned is what the planner gets to know.
+// tuned has the choices in the form that the planner uses.
 func (r *Results) tuned() *kernels.Tuned {
 	t := &kernels.Tuned{}
 	for i := range r.Choices {
@@ -198,7 +198,7 @@ func (r *Results) Other() (n int) {
 // disabled reports whether the environment switches tuning off.
 func disabled() bool { return strings.EqualFold(os.Getenv("SUBLET_TUNE"), "off") }
 
-// state is that of a device.
+// state is the tuning state of a device.
 type state struct {
 	mu   sync.Mutex
 	read bool
@@ -211,10 +211,9 @@ func init() {
 	exec.Began = func(dev *gpu.Device) { _ = Use(dev) } // which logs it
 }
 
-// Use has expressions on a device computed by the variants that the file of its adapter says are the fastest, at once. Without it that
-// happens in the background when the device is first used. Where there is no file it does nothing. One that does not fit is ignored;
-// the error says why: [gpu.ErrInvalid] for what is no file of timings, [gpu.ErrUnsupported] for that of another adapter or of other
-// kernels.
+// Use reads the file of a device's adapter and makes expressions on the device use the fastest variants. Without this call that happens in
+// the background when the device is first used. If there is no file it does nothing. A file that does not fit is ignored, and the error
+// says why: [gpu.ErrInvalid] if it is no file of timings, [gpu.ErrUnsupported] if it is of another adapter or of other kernels.
 func Use(dev *gpu.Device) error {
 	s := dev.Attach(stateKey{}, func() any { return new(state) }).(*state)
 	s.mu.Lock()
@@ -235,8 +234,8 @@ func Use(dev *gpu.Device) error {
 	return nil
 }
 
-// Apply has expressions on a device computed by the variants that were the fastest. nil has them computed as usual again.
-// Results of another adapter are [gpu.ErrUnsupported].
+// Apply makes expressions on a device use the fastest variants. nil results restore the default variants. Results of another adapter are
+// [gpu.ErrUnsupported].
 func (r *Results) Apply(dev *gpu.Device) error {
 	if r != nil {
 		if err := r.check(dev.Info()); err != nil {
@@ -264,7 +263,7 @@ func describe(i gpu.AdapterInfo) Adapter {
 	return Adapter{i.Driver, i.Name, i.Vendor, i.Backend, i.Kind.String(), i.Limits.MaxInvocations, i.Limits.MaxWorkgroupMemory}
 }
 
-// merge puts a choice in the place of that for the same class, or appends it.
+// merge replaces the choice of the same class, or appends a new one.
 func (r *Results) merge(c Choice) {
 	same := func(o Choice) bool {
 		return o.Family == c.Family && o.DType == c.DType && o.Layout == c.Layout && o.Log2 == c.Log2

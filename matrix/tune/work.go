@@ -95,7 +95,7 @@ func (w *Work) check() error {
 	return nil
 }
 
-// Suite is what is timed unless something else is asked for. Each choice serves sizes up to twice and down to half of these, too.
+// Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
 func Suite() []Work {
 	return []Work{
 		{"product", 64, 64, 64, 0},

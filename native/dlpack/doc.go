@@ -13,26 +13,26 @@
 //
 // # Who owns what
 //
-// A managed tensor is borrowed memory and a deleter, which its one consumer calls exactly once, when done. What is exported
-// stays pinned until then; Tensor.Release runs on the consumer's thread and takes locks of the device, so a consumer must not
-// give a device's memory back from within a callback of that device. The deleter of what is imported is called by
-// [Tensor.Close], or when the last user of the array of [ToArray] is closed; a tensor that [Import] refuses is given back at
-// once. No garbage collector gives back what nobody closes. A [Tensor] is used up by Close, Export and ToArray, whichever
-// succeeds first. What is refused is as it was.
+// A managed tensor has borrowed memory and a deleter, which its only consumer calls exactly once, when done. The memory of an exported
+// tensor stays pinned until then. Tensor.Release runs on the consumer's thread and takes locks of the device, so a consumer must not
+// call the deleter in a callback of that device. The deleter of an imported tensor is called by [Tensor.Close], or when the last user
+// of the array of [ToArray] is closed; if [Import] refuses a tensor its deleter is called at once. The garbage collector does not call
+// deleters. Close, Export and ToArray consume a [Tensor]: only the first of them that succeeds has an effect. A call that fails
+// changes nothing.
 //
-// Version, rank, dimensions, strides, element type, and that all of that can be addressed are checked. Nobody can see whether
-// an address or a handle is what it says, nor whether a structure was consumed before: as in C, a wrong one ends the process.
+// Version, rank, dimensions, strides, element type and the range of addresses are checked. Whether an address or a handle is valid, or a
+// structure was consumed before, cannot be checked: as in C, a wrong one ends the process.
 //
 // # Elements of less than a byte
 //
-// They share bytes unless [Padded] says that they have a byte each, as those of arrays have. TVM's older bool (one bit,
-// unsigned) has one, too, but its legacy structure cannot say so: whoever knows where a tensor is from sets the flag.
+// They share bytes unless [Padded] says that each has its own byte, as in arrays. TVM's older bool (one bit, unsigned) has a byte, too,
+// but the legacy structure cannot say so: set the flag for tensors from there.
 //
 // # Devices
 //
-// Arrays in host memory travel as [CPU]. Those of a GPU travel as [WebGPU], the handle being a WGPUBuffer of wgpu-native for
-// other code of this process that uses the same library and device. It is no Vulkan or Metal object, which wgpu-native does
-// not hand out. For other libraries take [OnHost]. Tensors of all other devices are passed through.
+// Arrays in host memory are exported as [CPU]. Those of a GPU are exported as [WebGPU], with a WGPUBuffer of wgpu-native as the handle,
+// for other code of this process that uses the same library and device. It is not a Vulkan or Metal object, which wgpu-native does
+// not expose. For other libraries use [OnHost]. Tensors of all other devices are passed through.
 //
 // Facts about the format are from DLPack's header and documentation, https://dmlc.github.io/dlpack/latest/.
 package dlpack

@@ -14,8 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
-// Build makes a program of one kernel. Of the arrays and scalars only those that it uses, itself or in functions that it
-// calls, are bound; of the source's functions only those are compiled.
+// Build makes a program of one kernel. It binds only the arrays and scalars that the kernel or functions that it calls use, and
+// contains only these functions of the source.
 //
 // local is the size of a workgroup, 0 standing for 1. An entry point has its own, see [Source.Local]. It is [ErrKernel] if there
 // is no such kernel, if declarations are wrong, contradict the source or are twice there, if the parameter block would be larger
@@ -59,7 +59,7 @@ type builder struct {
 	private, set strings.Builder // the variables in it, and what sets them
 }
 
-// check looks at the declarations as such.
+// check validates each declaration by itself.
 func (b *builder) check(decls []Decl) error {
 	for i := range decls {
 		d := decls[i]
@@ -147,7 +147,7 @@ func (b *builder) unit(d *Decl) int {
 	return stride(int(d.Type.Lanes))
 }
 
-// Names of what the library tells a kernel. Some are followed by the name of an array.
+// Names of the library's parameters of kernels. Some are followed by the name of an array.
 const (
 	nameBase   = prefix + "base"
 	nameCount  = prefix + "count"

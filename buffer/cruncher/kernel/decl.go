@@ -15,11 +15,10 @@ import (
 // Mode says how a kernel sees an array.
 type Mode uint8
 
-// The modes. Types of 32 bits and their vectors are Widened, which changes nothing about them; int32 and uint32 may be Atomic,
-// too.
+// The modes. Types of 32 bits and their vectors are Widened, which does not change them; int32 and uint32 may also be Atomic.
 const (
 	// Widened arrays of 8- and 16-bit elements have 32 bits for each element on the device: u32, i32 or f32. [Conversions]
-	// are the kernels for it. What exceeds the type is cut off when elements are packed again.
+	// makes the kernels that convert. Bits beyond the type are cut off when elements are packed again.
 	Widened Mode = iota
 	// Packed arrays are array<u32>: a word holds four or two elements, and a kernel computes with words. The library adds
 	// sublet_load_NAME(i), which returns element i. Packed uint8 may be an array of structs, see [Decl.Struct].
@@ -35,25 +34,24 @@ const (
 type Decl struct {
 	Name string
 	Type dtype.Type
-	// Scalar declares a value of 32 bits or a vector of such. Kernels see a variable of their own. The fields of arrays that
-	// follow are without meaning for it.
+	// Scalar declares a value of 32 bits or a vector of such, which kernels see as a variable. The following fields apply to arrays
+	// only.
 	Scalar   bool
 	Mode     Mode
 	ReadOnly bool // the kernel cannot write it
-	// Struct names a struct of the source that Packed uint8 are an array of. The memory must hold what WGSL's layout says.
+	// Struct makes a Packed array of uint8 an array of the source's struct of this name. The memory must have WGSL's layout of it.
 	Struct string
-	// Window says that the binding may begin at any element, which [Argument.First] tells. The kernel's text is changed so that
-	// it goes on to count from the array's beginning. Elsewhere than in front of an index and in arrayLength the kernel cannot
-	// name such an array.
+	// Window says that the binding may begin at any element, namely [Argument.First]. The kernel's text is changed so that indices
+	// still count from the array's beginning. The kernel can use such an array only with an index and in arrayLength.
 	Window bool
 
-	// Build finds out the rest.
+	// Build sets the following fields.
 
 	Binding int
 	// Unit is how many bytes the kernel's index counts: 4 for widened, packed and atomic arrays, the element's size
 	// otherwise, or the size of a struct with its padding.
 	Unit int
-	// Written is whether the kernel may change the array, as far as its text tells: a kernel that takes its address may.
+	// Written is whether the kernel may change the array, judging by its text: a kernel that takes the array's address may.
 	Written bool
 }
 

@@ -15,22 +15,22 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
-// Program is a kernel for arrays and scalars of certain types. A device compiles it when it first needs it; [Program.Close] gives
-// what was compiled back. A program may be used by several goroutines.
+// Program is a kernel for arrays and scalars of certain types. It is compiled for a device at its first use there; [Program.Close]
+// releases the compiled kernels. A program may be used by several goroutines.
 type Program struct {
 	Name  string // the kernel's
 	WGSL  string
 	Entry string
-	// Bindings are those of group 0, from 0 on. Those that the kernel does not use are AccessNone.
+	// Bindings lists the bindings of group 0, from 0 on. Those that the kernel does not use are AccessNone.
 	Bindings []driver.Access
-	// Arrays are those that the kernel uses, in the order of their bindings.
+	// Arrays lists the arrays that the kernel uses, in the order of their bindings.
 	Arrays []Decl
-	// Scalars are those that the kernel uses.
+	// Scalars lists the scalars that the kernel uses.
 	Scalars []Decl
 	// ParamBytes is the size of the parameter block, a multiple of 16; 0 is none.
 	ParamBytes int
-	// Dims is how many dimensions ranges of the kernel have: 1 for fn name(i: u32), 2 and 3 for vectors. It is 0 for an entry
-	// point, which says itself what it does with the workgroups.
+	// Dims is the number of dimensions of the kernel's ranges: 1 for fn name(i: u32), 2 and 3 for vectors. It is 0 for an entry point,
+	// which may use any.
 	Dims  int
 	Local [3]int // the size of a workgroup
 	// Divisible is whether the kernel can compute a part of a range. An entry point can if it takes sublet_base.
@@ -70,8 +70,7 @@ func (p *Program) Compile(ctx context.Context, dev *gpu.Device) (*gpu.Kernel, er
 	return p.keep(dev, compiled{k, generation}), nil
 }
 
-// keep returns the kernel that a device has, or else keeps a new one, if there is one. What another goroutine has compiled first
-// stays.
+// keep returns the program's kernel on a device. If there is none it keeps c's kernel, which may be nil.
 func (p *Program) keep(dev *gpu.Device, c compiled) *gpu.Kernel {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +87,7 @@ func (p *Program) keep(dev *gpu.Device, c compiled) *gpu.Kernel {
 	return c.kernel
 }
 
-// Close gives the kernels of all devices back. A program that is used again compiles them anew.
+// Close releases the kernels of all devices. They are compiled again if the program is used again.
 func (p *Program) Close() {
 	if p == nil {
 		return
@@ -101,7 +100,7 @@ func (p *Program) Close() {
 	clear(p.compiled)
 }
 
-// Argument is what a launch gives a kernel under a name: a buffer for an array, or the bits of a scalar.
+// Argument is a named argument of a launch: a buffer for an array, or the bits of a scalar.
 type Argument struct {
 	Name string
 	Type dtype.Type // that of the declaration
@@ -123,7 +122,8 @@ type Range struct {
 
 // Launch queues the kernel on a device. Arguments that the kernel does not use are passed over. A range of more workgroups than
 // one dispatch of an entry point can have is divided if the program is Divisible. It is [ErrKernel] for arguments that are
-// missing or not of the types declared, and for ranges that are negative, beyond 2^32 items, or that the kernel cannot be told of.
+// missing or not of the types declared, and for ranges that are negative, beyond 2^32 items, or for which the kernel lacks a
+// parameter, such as an offset.
 func (p *Program) Launch(ctx context.Context, dev *gpu.Device, r Range, arguments ...Argument) error {
 	k, err := p.Compile(ctx, dev)
 	if err != nil {

@@ -55,13 +55,6 @@ func NewValues(host gpu.Host, a *Account, near bool) *Values {
 	return v
 }
 
-// SetHost makes other memory with the same values the host's.
-func (v *Values) SetHost(host gpu.Host) {
-	v.mu.Lock()
-	v.k.host = host
-	v.mu.Unlock()
-}
-
 // within lists what lies in a region. Its caller has not locked v.
 func (v *Values) within(w Region) (list []part) {
 	v.mu.Lock()
@@ -338,18 +331,6 @@ func (v *Values) Leave(dev *gpu.Device, hostCounts bool) bool {
 		}
 	}
 	return false
-}
-
-// Held returns the memory of a place, if it has such for everything.
-func (v *Values) Held(slot int) *gpu.Buffer {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, r := range v.k.replicas {
-		if r.slot == slot && r.All() {
-			return r.Mem
-		}
-	}
-	return nil
 }
 
 // Close gives all memory of devices back.
