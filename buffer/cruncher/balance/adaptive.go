@@ -170,7 +170,11 @@ func (d *device) outlier(s Sample) bool {
 
 // median returns the lower one of two in the middle.
 func median(x []float64) float64 {
-	sort.Slice(x, func(i, j int) bool { return x[i] < x[j] }) // see place
+	for i := range x { // a few: slices.Sort would take more code, see place
+		for ; i > 0 && x[i] < x[i-1]; i-- {
+			x[i], x[i-1] = x[i-1], x[i]
+		}
+	}
 	return x[(len(x)-1)/2]
 }
 
