@@ -31,7 +31,6 @@ func (p *plan) Split(r balance.Request) ([]int, error) {
 
 func (p *plan) Observe(int, []balance.Sample) {}
 func (p *plan) Stats(int) balance.Stats       { return balance.Stats{} }
-func (p *plan) Forget(int)                    {}
 
 // simulated tells a balancer other times than those that devices took: what the clock has for the number of a device and its items.
 type simulated struct {

@@ -33,7 +33,6 @@ func (w whim) Split(r balance.Request) ([]int, error) {
 }
 func (w whim) Observe(int, []balance.Sample) {}
 func (w whim) Stats(int) balance.Stats       { return balance.Stats{} }
-func (w whim) Forget(int)                    {}
 
 const randomKernels = `
 fn scale(i: u32) { for (var k = i * 2u; k < i * 2u + 2u; k++) { x[k] = x[k] * 3u + 1u; } }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file is what files of named tensors have in common: parameter dictionaries (package params), NumPy's archives
+// Package file has the types shared by the formats for named tensors: parameter dictionaries (package params), NumPy's archives
 // (package npy) and safetensors. Each is read and written as a stream, one tensor after the other, so that no file has to
 // fit into memory.
 package file
@@ -24,17 +24,17 @@ type Header struct {
 
 // Reader reads a file's tensors in the file's order.
 type Reader interface {
-	// Next goes to the next tensor, over what was not read of the last one. It returns io.EOF after the last one.
+	// Next goes to the next tensor and skips data of the last one that were not read. It returns io.EOF after the last tensor.
 	Next() (Header, error)
 	// Read reads the data of the tensor that Next returned. It returns io.EOF at their end.
 	io.Reader
 }
 
-// Writer writes the tensors that its maker was told of, in that order.
+// Writer writes the tensors whose headers it was made with, in that order.
 type Writer interface {
 	// Write writes the data of the tensors one after the other.
 	io.Writer
-	// Close ends the file, and is an error if data are missing. It does not close what is written to.
+	// Close ends the file. It returns an error if data are missing, and does not close the underlying writer.
 	Close() error
 }
 
@@ -47,7 +47,7 @@ var (
 	ErrTooLarge  = fault.New("ErrTooLarge", "more than the limit allows")
 )
 
-// Error tells what is wrong with a file, and where.
+// Error says what is wrong with a file, and where.
 type Error struct {
 	Format string // "params", "npz", ...
 	Offset int64  // of the first byte that is wrong

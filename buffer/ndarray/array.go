@@ -29,7 +29,7 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail("ndarray: "+op, err, fault.Text(detail...))
 }
 
-// named is an error of a lower package, or nil, as one of this package's call.
+// named returns an error of a lower package, or nil, under the name of this package's call.
 func named(op string, err error) error { return fault.In("ndarray: ", op, err) }
 
 // text writes a shape as "2x3", one without dimensions as "scalar".
@@ -56,7 +56,7 @@ type Array struct {
 	box atomic.Pointer[container] // nil: closed
 }
 
-// container is what the handles of one array count. A view counts in its base as long as it lives.
+// container is the reference-counted state that the handles of one array share. A view counts as a reference to its base.
 type container struct {
 	refs  atomic.Int32
 	base  *container
@@ -85,7 +85,7 @@ func newArray(l layout, dev *gpu.Device, base *container, store *storage) *Array
 	return handle(l, dev, c)
 }
 
-// container returns what the handle counts in, or an error for a nil or closed one.
+// container returns the handle's container, or an error for a nil or closed handle.
 func (a *Array) container(op string) (*container, error) {
 	if a == nil {
 		return nil, fail(op, buffer.ErrNil, "nil array")
@@ -96,7 +96,7 @@ func (a *Array) container(op string) (*container, error) {
 	return nil, fail(op, gpu.ErrClosed, "the array")
 }
 
-// retain returns what the handle counts in, counted once more.
+// retain returns the handle's container with another reference.
 func (a *Array) retain(op string) (*container, error) {
 	c, err := a.container(op)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *Array) retain(op string) (*container, error) {
 	return nil, fail(op, gpu.ErrClosed, "the array")
 }
 
-// derive makes a view: an array of its own that keeps this one's memory.
+// derive makes a view: another array that keeps this one's memory alive.
 func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, error) {
 	if _, err := a.container(op); err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, 
 	return newArray(l, a.dev, c, c.store), nil
 }
 
-// Share returns another handle of the same array: what is written through one is seen through all. Each needs its own
-// Close, so that closing one twice takes nothing from the others.
+// Share returns another handle of the same array: changes made through one are seen through all. Each needs its own Close; closing one
+// twice has no effect on the others.
 func (a *Array) Share() (*Array, error) {
 	c, err := a.retain("Share")
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *Array) Share() (*Array, error) {
 	return handle(a.layout, a.dev, c), nil
 }
 
-// Move returns a handle that takes this one's place; this one is closed.
+// Move returns a new handle of the array and closes this one.
 func (a *Array) Move() (*Array, error) {
 	const op = "Move"
 	c, err := a.container(op)
@@ -152,11 +152,10 @@ func (a *Array) Move() (*Array, error) {
 	return handle(a.layout, a.dev, c), nil
 }
 
-// Clone returns an array with the same layout and bits that is written separately. Nothing is copied until one of the two,
-// or one of their views, is first written: then the whole memory is, once, and what was written leaves the other. Memory
-// that somebody else may write - wrapped memory that is not read-only, and a buffer in which others have a share - is
-// copied at once. Memory that is read-only stays so for a, but its clone may be written. What kernels wrote into memory
-// larger than the device's largest buffer must be synced before: [buffer.ErrUnsynced].
+// Clone returns an array with the same layout and elements. It is copied on write: at the first write to one of the two, or to a view of
+// them, that one gets a copy of the whole memory. Memory that may be changed elsewhere - wrapped memory that is not read-only, and a
+// buffer of which others have shares - is copied at once. The clone of read-only memory may be written. Results that kernels wrote into
+// memory larger than the device's largest buffer must be synced before: [buffer.ErrUnsynced].
 func (a *Array) Clone() (*Array, error) { return a.clone(context.Background()) }
 
 func (a *Array) clone(ctx context.Context) (*Array, error) {
@@ -172,9 +171,9 @@ func (a *Array) clone(ctx context.Context) (*Array, error) {
 	return newArray(a.layout, a.dev, nil, s), nil
 }
 
-// Close drops the handle. The last handle of an array whose views are closed too gives owned memory back, and calls the
-// release function of wrapped memory; what [Array.Clone] shares lives on. Later calls do nothing. A handle that is
-// forgotten is closed by nobody, but the garbage collector frees owned memory.
+// Close drops the handle. When all handles and views of an array are closed and no clone shares its memory, owned memory is freed and the
+// release function of wrapped memory is called. Later calls do nothing. If a handle becomes garbage without Close, only owned memory is
+// freed.
 func (a *Array) Close() error {
 	if a == nil {
 		return nil
@@ -185,8 +184,7 @@ func (a *Array) Close() error {
 	return nil
 }
 
-// UseCount returns how many handles and views use the array, 0 for a closed handle. Under concurrency it is what was true
-// a moment ago.
+// UseCount returns how many handles and views use the array, 0 for a closed handle. Other goroutines may change it at any time.
 func (a *Array) UseCount() int {
 	if c, err := a.container("UseCount"); err == nil {
 		return int(c.refs.Load())
@@ -194,7 +192,7 @@ func (a *Array) UseCount() int {
 	return 0
 }
 
-// Same reports whether b is a handle of the same array. Views and clones are arrays of their own.
+// Same reports whether b is a handle of the same array. Views and clones are different arrays.
 func (a *Array) Same(b *Array) bool {
 	ca, erra := a.container("Same")
 	cb, errb := b.container("Same")
@@ -210,7 +208,7 @@ func (a *Array) Shape() []int { return slices.Clone(a.at().shape) }
 // Strides returns the distances in elements of neighbours along each dimension. The slice is the caller's.
 func (a *Array) Strides() []int { return slices.Clone(a.at().strides) }
 
-// Offset returns where in the buffer the first element lies, in bytes.
+// Offset returns the offset of the first element in the buffer, in bytes.
 func (a *Array) Offset() int { return a.at().offset }
 
 // Len returns the number of elements.
@@ -231,9 +229,8 @@ func (a *Array) Device() *gpu.Device {
 // matter, and an array without elements is contiguous.
 func (a *Array) IsContiguous() bool { return a.at().contiguous() }
 
-// Buffer returns a share of the memory, which the caller closes: for kernels, matrices and DLPack. The array leaves the
-// memory of its clones, as if it had been written, unless it wraps memory that is read-only. As long as the caller has the
-// share, Clone copies at once.
+// Buffer returns a share of the memory, which the caller closes: for kernels, matrices and DLPack. Memory shared with clones is copied
+// before, as by a write, unless it is wrapped and read-only. As long as the caller has the share, Clone copies at once.
 func (a *Array) Buffer() (share *buffer.Buffer, err error) {
 	const op = "Buffer"
 	c, err := a.container(op)
@@ -269,7 +266,7 @@ func (a *Array) write(ctx context.Context, op string, fn func(*buffer.Buffer) er
 	return c.store.write(ctx, op, fn)
 }
 
-// writable is container for arrays that are to be written: those whose elements share memory are not.
+// writable is container for arrays that will be written. Arrays with overlapping elements cannot be.
 func (a *Array) writable(op string) (*container, error) {
 	c, err := a.container(op)
 	if err == nil && a.repeats() {

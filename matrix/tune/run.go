@@ -21,7 +21,7 @@ import (
 
 // Options are those of [Run].
 type Options struct {
-	Work   []Work // nil for [Suite]
+	Work   []Work // nil: a default selection
 	Rounds int    // how often each variant is timed, by turns; 0 for 15
 	// Progress, unless it is nil, is called with each choice that was made and how many there are to make.
 	Progress func(c *Choice, done, all int)
@@ -57,7 +57,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 		o.Rounds = usualRounds
 	}
 	if o.Work == nil {
-		o.Work = Suite()
+		o.Work = suite()
 	}
 	for _, w := range o.Work {
 		if err := w.check(); err != nil {

@@ -296,7 +296,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, w, err)
 		}
 	}
-	for _, w := range Suite() {
+	for _, w := range suite() {
 		if again, err := ParseWork(w.String()); err != nil || again != w {
 			t.Errorf("%v: %v, %v", w, again, err)
 		}

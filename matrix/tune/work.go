@@ -95,8 +95,8 @@ func (w *Work) check() error {
 	return nil
 }
 
-// Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
-func Suite() []Work {
+// suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
+func suite() []Work {
 	return []Work{
 		{"product", 64, 64, 64, 0},
 		{"product", 256, 256, 256, 0},

@@ -308,8 +308,8 @@ func (m *Memory) lists(change func([]write) []write) {
 	m.each(func(r *Replica) { r.behind = change(r.behind) })
 }
 
-// GiveUp forgets what only a replica has.
-func (m *Memory) GiveUp(r *Replica) {
+// giveUp forgets what only a replica has.
+func (m *Memory) giveUp(r *Replica) {
 	m.lists(func(list []write) []write {
 		return slices.DeleteFunc(list, func(w write) bool { return w.from == r })
 	})
@@ -339,7 +339,7 @@ func (m *Memory) Close(k *Backing) error {
 	for _, r := range k.replicas {
 		if len(m.backings) > 0 {
 			m.handOver(r)
-			m.GiveUp(r)
+			m.giveUp(r)
 		}
 		errs = append(errs, r.close())
 	}
