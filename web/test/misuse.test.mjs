@@ -109,3 +109,17 @@ test('null is no number of items', async () => {
   for (const range of [{global: null}, {global: 1, local: null}, {global: 1, offset: null}]) await refused('ErrInvalid', /^sublet: compute: \w+ null$/, () => cr.compute(1, 'twice', range, x));
   cr.close();
 });
+
+test('whole numbers of the Matrix Market stay what they are', async () => {
+  const load = (/** @type {string} */ text) => gpu.load(new TextEncoder().encode(text));
+  for (const [dtype, most] of [['int32', 2147483647], ['uint32', 4294967295], ['int16', -32768]]) {
+    const x = gpu.matrix(1, 2, [most, 1], {dtype}), again = await gpu.load(await x.save({format: 'mtx'}));
+    assert.equal(again.dtype, dtype === 'int16' ? 'int32' : dtype);
+    assert.deepEqual([...await again.read()], [most, 1]);
+  }
+  const s = gpu.sparse(1, 2, {format: 'csr', values: new Int32Array([16777217]), indices: [1], offsets: [0, 1]}), again = await gpu.load(await s.save({format: 'mtx'}));
+  assert.equal(again.dtype, 'int32');
+  assert.deepEqual([...await again.read()], [0, 16777217]);
+  assert.equal((await load('%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n')).dtype, 'float32');
+  await refused('ErrInvalid', /99999999999 as int32; \{dtype\} names another type$/, () => load('%%MatrixMarket matrix array integer general\n1 1\n99999999999\n'));
+});
