@@ -99,7 +99,11 @@ export class Graph {
   }
 
   /** @param {Gpu} gpu */
-  constructor(gpu) { this.#gpu = gpu; }
+  constructor(gpu) {
+    this.#gpu = gpu;
+    const graph = new WeakRef(this); // the device may outlive it
+    sessionOf(gpu).ended.then(() => graph.deref()?.close());
+  }
 
   // Building.
 
@@ -238,11 +242,11 @@ export class Graph {
     if (never) throw failure('ErrInvalid', where, `${never.name} waits for itself; give a channel of the cycle an initial block`);
   }
 
-  /** Waits at an end of a channel, as long as the device is open. @param {string} where @param {AbortSignal | undefined} signal @param {Waiter[]} line @param {Block | null} block @returns {Promise<Block>} */
+  /** Waits at an end of a channel. @param {string} where @param {AbortSignal | undefined} signal @param {Waiter[]} line @param {Block | null} block @returns {Promise<Block>} */
   #wait(where, signal, line, block) {
     this.#open(where);
     checkSignal(where, signal);
-    return sessionOf(this.#gpu).during(() => new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       /** @type {Waiter} */
       const waiter = {done: (value) => { deaf(); resolve(value); }, refuse: (error) => { deaf(); reject(error); }, block};
       const deaf = signal ? onAbort(signal, () => {
@@ -251,7 +255,7 @@ export class Graph {
       }) : () => {};
       line.push(waiter);
       this.#wake();
-    }));
+    });
   }
 
   #wake() {
@@ -382,7 +386,7 @@ export class Graph {
     checkSignal(where, signal);
     this.#state = 'stopping';
     for (const {pushers} of this.#channels) for (const {refuse} of pushers.splice(0)) refuse(failure('ErrClosed', 'push', 'the graph was stopped'));
-    await sessionOf(this.#gpu).during(() => new Promise((resolve, reject) => {
+    await new Promise((resolve, reject) => {
       const done = () => {
         deaf();
         this.#stops.delete(done);
@@ -395,7 +399,7 @@ export class Graph {
       }) : () => {};
       this.#stops.add(done);
       this.#wake();
-    }));
+    });
   }
 
   close() {
