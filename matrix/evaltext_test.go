@@ -161,7 +161,8 @@ func TestEvalAny(t *testing.T) {
 		}
 		for text, want := range map[string]string{
 			"A + I": "Add: invalid argument: float32 with int32; convert one", "I*T(M)": "Mul: invalid argument: int32 with bool; convert one", "hstack(A, M)": "HStack: invalid argument: float32 with bool",
-			"where(M, A, I)": "Where: invalid argument: float32 with int32", "1j*A + I": "Add: invalid argument: int32 with complex64; convert one, as in", "I + 0.5": "0.5 in a computation of int32",
+			"where(M, A, I)": "Where: invalid argument: float32 with int32", "1j*A + I": "Add: invalid argument: int32 with complex64; convert one, as in", "solve(A, I)": "Solve: invalid argument: float32 with int32; convert one",
+			"solvelower(A, M)": "SolveLower: invalid argument: float32 with bool; convert one", "leastsquares(A, I)": "LeastSquares: invalid argument: float32 with int32; convert one", "I + 0.5": "0.5 in a computation of int32",
 		} {
 			err := matrix.Eval(text, several).Err()
 			if !errors.Is(err, gpu.ErrInvalid) || !strings.Contains(err.Error(), want) {

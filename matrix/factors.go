@@ -13,12 +13,16 @@ import (
 
 // Decompositions as expressions: a routine of the planner packs the factors of a matrix into one, of which these show parts.
 
-// real is an operand in the type that decompositions compute in.
+// float32 is an operand in the type that decompositions compute in. All operands have one type, as elsewhere.
 func (s *shaping) float32(at int) *node {
-	if s.args[at].Type == fuse.C64 {
+	a := s.args[at]
+	switch t := s.args[0].Type; {
+	case a.Type == fuse.C64:
 		return expr.Failed(expr.Undefined(s.op, fuse.C64, expr.Floats))
+	case a.Type != t:
+		return expr.Mixed(s.op, t, a.Type)
 	}
-	return expr.NewConversion(s.op, fuse.F32, s.args[at])
+	return expr.NewConversion(s.op, fuse.F32, a)
 }
 
 // finish is a result in the operands' type.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {most} from './arguments.mjs';
 import {failure, show} from './errors.mjs';
 import {inside, isMatrix, move, newMatrix, own, valueFor} from './expr.mjs';
 import * as nodes from './node.mjs';
@@ -132,7 +133,9 @@ export class MatrixMemory {
     return matrix;
   }
 
-  move() {
+  /** @param {...unknown} x */
+  move(...x) {
+    most('move', x, 0);
     const matrix = MatrixMemory.#of(this, 'move'), {session, leaf} = usable(matrix, 'move');
     move(matrix, nothing(session, leaf));
     return newMatrix(session, leaf);
@@ -147,14 +150,18 @@ export class MatrixMemory {
     return matrix;
   }
 
-  reset() {
+  /** @param {...unknown} x */
+  reset(...x) {
+    most('reset', x, 0);
     const matrix = MatrixMemory.#of(this, 'reset'), {session, leaf, memory} = usable(matrix, 'reset');
     move(matrix, nothing(session, leaf));
     memory.close();
     return matrix;
   }
 
-  alias() {
+  /** @param {...unknown} x */
+  alias(...x) {
+    most('alias', x, 0);
     const {session, memory} = usable(MatrixMemory.#of(this, 'alias'), 'alias');
     const twin = memory.twin(), leaf = twin.leaf();
     session.share(Command.Alias, leaf, twin, 'alias', memory);

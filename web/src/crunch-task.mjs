@@ -42,7 +42,7 @@ export function stepWords(where, crunch, kernels, o) {
   const extents = listed(where, o.inner ?? []);
   if (!extents || extents.length > 2) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
   const inner = extents.map((n) => integer(where, n, 'inner'));
-  const numbers = ['global', 'local', 'offset', 'blobs', 'repeat'].map((name) => integer(where, o[name] ?? 0, name));
+  const numbers = ['global', 'local', 'offset', 'blobs', 'repeat'].map((name) => integer(where, o[name] === undefined ? 0 : o[name], name));
   const [global, local, offset, blobs, repeat] = numbers.map(long), strict = flag(where, o, 'strict'), transferOnly = flag(where, o, 'transferOnly');
   return () => [
     crunch.put(kernels), ...global, ...local, ...offset, Number(strict), ...blobs, ...repeat,

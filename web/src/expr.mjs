@@ -2,7 +2,7 @@
 
 import {most, sized} from './arguments.mjs';
 import {destination} from './data.mjs';
-import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf} from './dtype.mjs';
+import {COMPLEX64, FLOAT16, FLOAT32, dtypeOf, numbersIn} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
 import {INSPECT, printArray, tag} from './inspect.mjs';
@@ -26,6 +26,9 @@ export let inside;
 
 /** The memory of a matrix, closed or not. @type {(matrix: Matrix) => Memory} */
 export let memoryOf;
+
+/** Reads the elements for another call. @type {(x: Expr, where: string, args: unknown[]) => Promise<any>} */
+export let readFor;
 
 /** Makes a matrix stand for other memory. @type {(matrix: Matrix, leaf: Node) => void} */
 export let move;
@@ -223,6 +226,7 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     };
     isMatrix = /** @type {typeof isMatrix} */ ((x) => typeof x === 'object' && x !== null && #node in x && x.#follows);
     memoryOf = (matrix) => /** @type {Memory} */ (matrix.#now.memory);
+    readFor = (x, where, args) => x.#read(where, args);
     move = (matrix, leaf) => { matrix.#node = leaf; };
   }
 
@@ -253,9 +257,10 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     return this.#now;
   }
 
-  /** @param {unknown} name */
-  astype(name) {
-    return new Expr(this.#session, nodes.cast('astype', this.#use('astype'), dtypeOf('astype', name)));
+  /** @param {...unknown} x the name */
+  astype(...x) {
+    most('astype', x, 1);
+    return new Expr(this.#session, nodes.cast('astype', this.#use('astype'), dtypeOf('astype', x[0])));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
@@ -267,7 +272,11 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
 
   get T() { return this.transpose(); }
 
-  transpose() { return arranged(this.#session, nodes.transpose(this.#use('transpose'))); }
+  /** @param {...unknown} x */
+  transpose(...x) {
+    most('transpose', x, 0);
+    return arranged(this.#session, nodes.transpose(this.#use('transpose')));
+  }
 
   /** @param {...unknown} ranges rows and columns, each [from, to], an index or null, or an object of both */
   slice(...ranges) {
@@ -275,16 +284,18 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     return arranged(this.#session, nodes.slice('slice', node, ...partOf('slice', ranges, node.rows, node.cols)));
   }
 
-  /** @param {number} i */
-  row(i) {
+  /** @param {...unknown} x its number */
+  row(...x) {
+    most('row', x, 1);
     const node = this.#use('row');
-    return arranged(this.#session, nodes.slice('row', node, ...indexBounds('row', i, node.rows), 0, node.cols));
+    return arranged(this.#session, nodes.slice('row', node, ...indexBounds('row', x[0], node.rows), 0, node.cols));
   }
 
-  /** @param {number} j */
-  col(j) {
+  /** @param {...unknown} x its number */
+  col(...x) {
+    most('col', x, 1);
     const node = this.#use('col');
-    return arranged(this.#session, nodes.slice('col', node, 0, node.rows, ...indexBounds('col', j, node.cols)));
+    return arranged(this.#session, nodes.slice('col', node, 0, node.rows, ...indexBounds('col', x[0], node.cols)));
   }
 
   /** @param {...unknown} sizes */
@@ -298,8 +309,9 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
 
   // Evaluation.
 
-  /** @returns {Matrix} */
-  eval() {
+  /** @param {...unknown} x @returns {Matrix} */
+  eval(...x) {
+    most('eval', x, 0);
     const node = this.#use('eval');
     const memory = new Memory(this.#session, node.type, node.rows, node.cols, false, node.cols, 'owned');
     const leaf = memory.leaf();
@@ -312,20 +324,27 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     return sparsely('sparse', this.#session, this.#use('sparse'), options);
   }
 
-  /** @param {unknown} values */
-  with(values) {
-    const {session, list: [x, v]} = operands('with', [this, values]);
+  /** @param {...unknown} values */
+  with(...values) {
+    most('with', values, 1);
+    const {session, list: [x, v]} = operands('with', [this, values[0]]);
     return new Expr(session, nodes.withValues('with', x, v));
   }
 
-  /** @param {unknown} [into] or the options @param {unknown} [options] */
-  async read(into, options) {
-    const node = this.#use('read');
+  /** @param {...unknown} x an array and the options, each of which may be left out */
+  async read(...x) { return this.#read('read', x); }
+
+  /** @param {string} where the call that reads @param {unknown[]} x its arguments */
+  async #read(where, x) {
+    most(where, x, 2);
+    const node = this.#use(where);
     this.#session.check();
+    let [into, options] = x;
     if (options === undefined && typeof into === 'object' && into !== null && !ArrayBuffer.isView(into)) [into, options] = [undefined, into];
-    const signal = signalOf('read', options), array = guard('read', () => destination(node, into));
-    const {memory} = node, writes = memory?.store.writes;
-    await this.#session.read(node, array, signal);
+    const signal = signalOf(where, options), array = guard(where, () => destination(node, into));
+    const {memory} = node, writes = memory?.store.writes, needed = numbersIn(node.type, node.rows * node.cols);
+    await this.#session.read(node, array, signal, where);
+    if (array.length < needed) throw failure('ErrShort', where, `${array.length} elements for ${node.rows}x${node.cols}: the array was transferred or resized meanwhile`);
     if (memory && !node.sparse && memory.store.writes === writes && !memory.closed) remember(memory, array, false);
     return array;
   }
@@ -337,7 +356,7 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     if (node.type === COMPLEX64) throw failure('ErrUnsupported', 'value', 'a complex number is two; read has both');
     /** @type {Expr} */
     const wide = node.type === FLOAT16 ? this.astype('float32') : this;
-    return (await wide.read(undefined, options))[0];
+    return (await wide.#read('value', [undefined, options]))[0];
   }
 
   /** The only element, or that of a row and a column. @param {...unknown} at @returns {Promise<number>} */
@@ -412,9 +431,10 @@ export function own(x, where) {
 export class View extends Expr {
   static { tag(this, 'View'); }
 
-  /** @param {unknown} x */
-  assign(x) {
-    const {session, node: target} = own(this, 'assign');
+  /** @param {...unknown} values one */
+  assign(...values) {
+    most('assign', values, 1);
+    const {session, node: target} = own(this, 'assign'), [x] = values;
     if (typeof x === 'number') session.assign(target, nodes.filled('assign', target.type, target.rows, target.cols, x));
     else session.assign(target, valueFor('assign', this, x));
     return this;

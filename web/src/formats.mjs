@@ -80,7 +80,7 @@ function converted(name, dtype, list, type) {
   else {
     for (let i = 0; i < list.length; i++) {
       array[i] = Number(list[i]);
-      if (!type.real && array[i] !== Number(list[i])) throw failure('ErrInvalid', where, `${of}${list[i]} as ${type.name}`);
+      if (!type.real && array[i] !== Number(list[i])) throw failure('ErrInvalid', where, `${of}${list[i]} as ${type.name}; {dtype} names another type`);
     }
   }
   return array;
@@ -108,7 +108,7 @@ const typeNamed = (name) => DTYPES.find((t) => t.name === name);
 
 /** @param {Gpu} gpu @param {File} file @param {unknown} dtype */
 async function madeOfMtx(gpu, file, dtype) {
-  const type = /** @type {DType} */ (typeNamed(dtype ?? 'float32')), {rows, cols, dense, values, indices, offsets} = await readMtx(file, type.size);
+  const read = await readMtx(file, /** @type {DType} */ (typeNamed(dtype ?? 'float32')).size), type = /** @type {DType} */ (typeNamed(dtype ?? read.dtype)), {rows, cols, dense, values, indices, offsets} = read;
   const options = {dtype: /** @type {any} */ (type.name)}, elements = converted('', 'float64', dense ?? values ?? [], type);
   if (dense) return gpu.matrix(rows, cols, elements, options);
   return gpu.sparse(rows, cols, {format: 'csr', values: elements, indices, offsets, ...options});

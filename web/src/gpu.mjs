@@ -40,6 +40,8 @@ const crunchers = () => part(() => import('./cruncher.mjs'));
 /** The programs of crunchers that have started. @type {WeakMap<Promise<Crunch>, Crunch>} */
 const started = new WeakMap();
 
+const MATRIX = 'it takes [[1, 2], [3, 4]], or sizes and then the elements: (2, 2, [1, 2, 3, 4])';
+
 /** What the device is behind. @type {(gpu: unknown) => Session} */
 export let sessionOf;
 
@@ -179,10 +181,11 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   matrix(...x) {
     const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && tagOf(values) === 'Object';
     most(where, x, 4);
+    if (ArrayBuffer.isView(rows)) throw failure('ErrShape', where, `a typed array in place of sizes; ${MATRIX}`);
     if (!isArray(rows)) return this.#filled(where, rows, cols, alone ? undefined : values, alone ? values : options);
     const list = given(where, rows), o = read(where, cols, PLACE);
     if (values !== undefined || options !== undefined) throw failure('ErrInvalid', where, 'sizes after an array of rows, which has them');
-    if (list.shape?.length !== 2) throw failure('ErrShape', where, `${list.shape ? 'arrays of' : 'an array that is'} no rows; it takes [[1, 2], [3, 4]], or sizes and then the elements: (2, 2, [1, 2, 3, 4])`);
+    if (list.shape?.length !== 2) throw failure('ErrShape', where, `${list.shape ? 'arrays of' : 'an array that is'} no rows; ${MATRIX}`);
     const [height, width] = list.shape, pairs = dtypeOf(where, o.dtype, FLOAT32) === COMPLEX64;
     return this.#filled(where, height, pairs ? width / 2 : width, rows, o);
   }
@@ -228,6 +231,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   /** @param {...any} x their number, the options */
   eye(...x) {
     const where = 'eye', [n, options] = x;
+    if (typeof options === 'number') throw failure('ErrInvalid', where, `${show(n)}x${options}; it is square, eye(n), and slice makes other matrices of it`);
     most(where, x, 2);
     nodes.checkDims(where, n, n);
     const {dtype} = read(where, options, PLACE), type = dtypeOf(where, dtype, FLOAT32);

@@ -3,6 +3,7 @@
 import {failure, guard, listed, reasonOf, show} from './errors.mjs';
 import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
 import {MODES, Schedule} from './graph-schedule.mjs';
+import {sessionOf} from './gpu.mjs';
 import {full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
@@ -93,6 +94,8 @@ export class Graph {
     this.#sync = flag(where, o, 'sync');
     this.#traced = number('trace', 0, 0);
     this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)});
+    const graph = new WeakRef(this); // the devices may outlive it
+    Promise.all(this.#gpus.map((each) => sessionOf(each).ended)).then(() => graph.deref()?.close());
   }
 
   // Building.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {most} from './arguments.mjs';
 import {MatrixMemory, setValue, usable} from './contract.mjs';
 import {dataOf} from './data.mjs';
 import {dtypeOf} from './dtype.mjs';
@@ -9,7 +10,7 @@ import {tag} from './inspect.mjs';
 import {remember} from './known.mjs';
 import {checkRows, given} from './lists.mjs';
 import {Command} from './protocol.mjs';
-import {read, signalOf} from './source.mjs';
+import {abortable, read, signalOf} from './source.mjs';
 import {detached} from './transfer.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -39,16 +40,18 @@ export class Matrix extends View {
 
   get memory() { return this.#memory ??= new MatrixMemory(this); }
 
-  /** @param {unknown} x */
-  assign(x) {
-    const {leaf, memory} = usable(this, 'assign');
+  /** @param {...unknown} values one */
+  assign(...values) {
+    const {leaf, memory} = usable(this, 'assign'), [x] = values;
     const empty = leaf.rows === 0 && leaf.cols === 0 && memory.mode === 'owned' && !memory.view;
-    if (!empty || typeof x === 'number') return super.assign(x);
+    if (!empty || typeof x === 'number' || values.length > 1) return super.assign(...values);
     setValue(this, 'assign', x);
     return this;
   }
 
-  clone() {
+  /** @param {...unknown} x */
+  clone(...x) {
+    most('clone', x, 0);
     return this.eval();
   }
 
@@ -64,7 +67,7 @@ export class Matrix extends View {
   set(values, options) {
     const {session, node} = own(this, 'set'), {dtype} = read('set', options, ['dtype']);
     const memory = /** @type {Memory} */ (node.memory);
-    if (memory.mode !== 'owned') throw failure('ErrUnsupported', 'set', 'the memory is not owned: write to it yourself and call touch()');
+    if (memory.mode !== 'owned') throw failure('ErrUnsupported', 'set', `the memory is not owned: ${memory.mode === 'mapped' ? 'write to it in access()' : 'write to it yourself and call touch()'}`);
     memory.use('set');
     session.direct('set');
     if (dtypeOf('set', dtype, memory.type) !== memory.type) throw failure('ErrInvalid', 'set', `dtype ${dtype} of a matrix of ${memory.type.name}; a matrix of another type is made with astype`);
@@ -88,7 +91,9 @@ export class Matrix extends View {
     return detached(this, options);
   }
 
-  touch() {
+  /** @param {...unknown} x */
+  touch(...x) {
+    most('touch', x, 0);
     const {session, node} = own(this, 'touch');
     session.touch(/** @type {Memory} */ (node.memory));
     return this;
@@ -109,12 +114,11 @@ export class Matrix extends View {
       memory.store.locked = false;
       throw error;
     }
-    try {
-      return await session.during(() => fn(memory.host));
-    } finally {
+    const done = session.during(() => fn(memory.host)).finally(() => {
       memory.store.locked = false;
       if (write && !memory.closed) session.touch(memory);
-    }
+    });
+    return abortable(where, signal, done, () => {});
   }
 
   /** @returns {Promise<GPUBuffer>} */

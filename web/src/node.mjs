@@ -100,7 +100,7 @@ export function unary(where, op, a) {
 }
 
 /** The type that operands are computed in: float32 may stand beside complex64. @param {string} where @param {DType} a @param {DType} b */
-function sameType(where, a, b) {
+export function sameType(where, a, b) {
   if (a === b) return a;
   if ((a === COMPLEX64 && b === FLOAT32) || (a === FLOAT32 && b === COMPLEX64)) return COMPLEX64;
   throw failure('ErrInvalid', where, `${a.name} with ${b.name}; convert with astype`);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {most} from './arguments.mjs';
-import {failure, listed, show} from './errors.mjs';
-import {inside} from './expr.mjs';
+import {SubletError, failure, isOurs, listed, needs, shapeError, show} from './errors.mjs';
+import {inside, operands} from './expr.mjs';
+import {sameType} from './node.mjs';
 import {read, readAxis} from './source.mjs';
 
 // NumPy's functions that are several operations here, or one of two.
@@ -18,12 +19,39 @@ function axisOf(where, options, absent) {
   throw failure('ErrIndex', where, `axis ${show(axis)}; a matrix has 0 and 1`);
 }
 
+/** Runs other operations, whose errors name the one that was called. @template T @param {string} where @param {() => T} run @returns {T} */
+function as(where, run) {
+  try {
+    return run();
+  } catch (error) {
+    if (!isOurs(error)) throw error;
+    throw new SubletError(error.code, error.message.replace(/^sublet: \w+:/, `sublet: ${where}:`), error);
+  }
+}
+
+/**
+ * The matrices of a list, of one type, which have the same sizes but along an axis.
+ * @param {string} where @param {unknown} x @param {0 | 1 | null} axis null if they have one shape @returns {{list: any[], rows: number, cols: number}}
+ */
+function alike(where, x, axis) {
+  const list = listed(where, x), number = list?.find((one) => typeof one === 'number');
+  if (!list || list.length === 0) throw failure('ErrInvalid', where, list ? 'no matrices' : `${show(x)} is no array of matrices`);
+  if (number !== undefined) throw failure('ErrInvalid', where, `${number} is no matrix`);
+  const [first, ...others] = operands(where, list).list, {rows, cols} = first;
+  for (const one of others) {
+    sameType(where, first.type, one.type);
+    if (axis !== 1 && one.cols !== cols) throw shapeError(where, needs('each', cols, 'column'), first, one);
+    if (axis !== 0 && one.rows !== rows) throw shapeError(where, needs('each', rows, 'row'), first, one);
+  }
+  return {list, rows, cols};
+}
+
 /** Those that are methods of expressions. @template {new (...args: any[]) => any} C @param {C} Base */
 export const numpyMethods = (Base) => class extends Base {
   /** @param {...unknown} x */
   dot(...x) {
     most('dot', x, 1);
-    return typeof x[0] === 'number' ? this.mul(x[0]) : this.matmul(x[0]);
+    return as('dot', () => typeof x[0] === 'number' ? this.mul(x[0]) : this.matmul(x[0]));
   }
 
   /** @param {...any} x the indices, the axis */
@@ -31,39 +59,41 @@ export const numpyMethods = (Base) => class extends Base {
     most('take', x, 2);
     const [indices] = x, axis = axisOf('take', x[1]);
     if (!inside(indices, 'take')) throw failure('ErrInvalid', 'take', `${show(indices)}; indices are a matrix, such as gpu.matrix([[0, 2]], {dtype: "int32"})`);
-    if (axis === 0) return this.takeRows(indices);
-    return axis === 1 ? this.takeCols(indices) : this.reshape(1, this.size).takeCols(indices.reshape(1, indices.size)).reshape(indices.rows, indices.cols);
+    return as('take', () => {
+      if (axis === 0) return this.takeRows(indices);
+      return axis === 1 ? this.takeCols(indices) : this.reshape(1, this.size).takeCols(indices.reshape(1, indices.size)).reshape(indices.rows, indices.cols);
+    });
   }
 
   /** @param {...unknown} x options */
   norm(...x) {
     most('norm', x, 1);
     if (typeof x[0] === 'number') throw failure('ErrInvalid', 'norm', `order ${x[0]}; norm() is the root of the sum of squares, along an axis norm({axis: 0}); others are norm1, normInf, normP and singularValues`);
-    return this.norm2(read('norm', x[0], ['axis', 'keepDims']));
+    return as('norm', () => this.norm2(read('norm', x[0], ['axis', 'keepDims'])));
   }
 
   /** @param {...unknown} x */
   svd(...x) {
     most('svd', x, 0);
-    return [this.leftVectors(), this.singularValues(), this.rightVectors().T];
+    return as('svd', () => [this.leftVectors(), this.singularValues(), this.rightVectors().T]);
   }
 
   /** @param {...unknown} x */
   qr(...x) {
     most('qr', x, 0);
-    return [this.qFactor(), this.rFactor()];
+    return as('qr', () => [this.qFactor(), this.rFactor()]);
   }
 
   /** @param {...unknown} x */
   eigh(...x) {
     most('eigh', x, 0);
-    return [this.eigenvalues(), this.eigenvectors()];
+    return as('eigh', () => [this.eigenvalues(), this.eigenvectors()]);
   }
 
   /** @param {...unknown} x */
   slogdet(...x) {
     most('slogdet', x, 0);
-    return [this.detSign(), this.logDet()];
+    return as('slogdet', () => [this.detSign(), this.logDet()]);
   }
 };
 
@@ -92,17 +122,14 @@ export const numpyFunctions = (Base, matrix) => class extends Base {
     most('concatenate', x, 2);
     const axis = axisOf('concatenate', x[1], 0);
     if (axis === null) throw failure('ErrInvalid', 'concatenate', 'axis null; it is 0 or 1');
-    return axis === 0 ? this.vstack(x[0]) : this.hstack(x[0]);
+    const {list} = alike('concatenate', x[0], axis);
+    return as('concatenate', () => axis === 0 ? this.vstack(list) : this.hstack(list));
   }
 
   /** @param {...unknown} x the matrices */
   stack(...x) {
     most('stack', x, 1);
-    const list = listed('stack', x[0]), all = this.vstack(list ?? x[0]), {rows, cols} = /** @type {any[]} */ (list)[0];
-    for (const one of /** @type {any[]} */ (list)) {
-      if (typeof one === 'number') throw failure('ErrInvalid', 'stack', `${one} is no matrix`);
-      if (one.rows !== rows || one.cols !== cols) throw failure('ErrShape', 'stack', `${rows}x${cols} by ${one.rows}x${one.cols}: all need one shape`);
-    }
-    return all.tensor(/** @type {any[]} */ (list).length, rows, cols);
+    const {list, rows, cols} = alike('stack', x[0], null);
+    return as('stack', () => this.vstack(list).tensor(list.length, rows, cols));
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf, isBuffer} from './data.mjs';
-import {allocate, failure, guard, show} from './errors.mjs';
+import {allocate, failure, guard, isArray, show} from './errors.mjs';
 import {inside} from './expr.mjs';
 import {Param} from './params.mjs';
 import {checkSignal, flag, read} from './source.mjs';
@@ -27,7 +27,7 @@ function taken(session, name, value, {format, signal}) {
     return {name, dtype, shape, layout, reading};
   }
   const neither = `${named}${show(value)} is neither a matrix, a tensor nor {data, shape, dtype}`;
-  if (typeof value !== 'object' || value === null) throw failure('ErrInvalid', where, neither);
+  if (typeof value !== 'object' || value === null || isArray(value) || ArrayBuffer.isView(value)) throw failure('ErrInvalid', where, neither);
   const {data, shape, dtype: said} = read(where, value, ['data', 'shape', 'dtype']), own = dtypeOfData(data), dtype = said ?? own;
   if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, neither);
   if (typeof dtype !== 'string') throw failure('ErrInvalid', where, `${named}memory without a dtype`);

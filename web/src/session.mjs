@@ -174,12 +174,12 @@ export class Session extends Connection {
     this.#lent(program.external || other?.hosted === true);
   }
 
-  /** @template T @param {Node} node @param {T & ArrayBufferView} into @param {AbortSignal} [signal] @returns {Promise<T>} */
-  read(node, into, signal) {
+  /** @template T @param {Node} node @param {T & ArrayBufferView} into @param {AbortSignal} [signal] @param {string} [where] @returns {Promise<T>} */
+  read(node, into, signal, where = 'read') {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
     const object = this.objects.put(bytes);
     try {
-      return this.ask(Command.Read, [object, bytes.length], {value: into, expression: (program) => program.encode(node), where: 'read', signal});
+      return this.ask(Command.Read, [object, bytes.length], {value: into, expression: (program) => program.encode(node), where, signal});
     } catch (error) {
       this.takeObject(object);
       throw error;

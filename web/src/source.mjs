@@ -13,6 +13,9 @@ import {Form, Source} from './protocol.mjs';
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
 
+/** What objects of options say that they are: a Proxy may say nothing. What is of another class is an argument in the wrong place. */
+const PLAIN = ['Object', 'Module', ''];
+
 /**
  * Reads the options of a call, once, whatever getters they may have, and refuses those that there are not.
  * @param {string} where @param {unknown} options @param {readonly string[]} names @returns {Record<string, any>}
@@ -22,6 +25,8 @@ export function read(where, options, names) {
   if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
   return guard(where, () => {
     if (isArray(options) || ArrayBuffer.isView(options)) throw failure('ErrInvalid', where, 'options that are an array and no object');
+    const tag = tagOf(options);
+    if (!PLAIN.includes(tag)) throw failure('ErrInvalid', where, `options that are a ${tag.replace(/^Sublet/, '')} and no object of options`);
     const unknown = Object.keys(options).find((name) => !names.includes(name));
     if (unknown !== undefined) throw failure('ErrInvalid', where, `option ${show(unknown)}; ${instead(unknown, names)}`);
     return Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]]));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {most} from './arguments.mjs';
 import {dtypeOf} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
 import {Expr, drawn, inside, saveFile, useTensor} from './expr.mjs';
@@ -189,9 +190,11 @@ export class Tensor extends methods(make) {
     return made(this.#session, parts.broadcastTo(where, own(this, where), parts.shapeOf(where, shape)));
   }
 
-  /** @param {unknown} axis */
-  expandDims(axis) {
-    const where = 'expandDims', {shape} = own(this, where), [at] = parts.axesOf(where, [axis], shape.length + 1);
+  /** @param {...unknown} x one axis */
+  expandDims(...x) {
+    const where = 'expandDims', {shape} = own(this, where);
+    most(where, x, 1);
+    const [at] = parts.axesOf(where, [x[0]], shape.length + 1);
     return this.reshape([...shape.slice(0, at), 1, ...shape.slice(at)]);
   }
 
@@ -202,9 +205,10 @@ export class Tensor extends methods(make) {
     return this.reshape(shape.filter((d, i) => gone.length > 0 ? !gone.includes(i) : d !== 1));
   }
 
-  /** @param {unknown} name */
-  astype(name) {
-    return mapped(this, 'astype', (x) => nodes.cast('astype', x, dtypeOf('astype', name)));
+  /** @param {...unknown} names one */
+  astype(...names) {
+    most('astype', names, 1);
+    return mapped(this, 'astype', (x) => nodes.cast('astype', x, dtypeOf('astype', names[0])));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
@@ -212,10 +216,14 @@ export class Tensor extends methods(make) {
 
   // Complex numbers.
 
-  real() { return this.#each('real', (x) => x.real()); }
-  imag() { return this.#each('imag', (x) => x.imag()); }
-  angle() { return this.#each('angle', (x) => x.angle()); }
-  conj() { return this.#each('conj', (x) => x.conj()); }
+  /** @param {...unknown} x */
+  real(...x) { return this.#each('real', (a) => a.real(...x)); }
+  /** @param {...unknown} x */
+  imag(...x) { return this.#each('imag', (a) => a.imag(...x)); }
+  /** @param {...unknown} x */
+  angle(...x) { return this.#each('angle', (a) => a.angle(...x)); }
+  /** @param {...unknown} x */
+  conj(...x) { return this.#each('conj', (a) => a.conj(...x)); }
 
   /** @param {string} where @param {(x: Expr) => Expr} f */
   #each(where, f) {
@@ -224,17 +232,23 @@ export class Tensor extends methods(make) {
 
   // Evaluation.
 
-  expr() { return new Expr(this.#session, parts.matrixOf('expr', own(this, 'expr'))); }
+  /** @param {...unknown} x */
+  expr(...x) {
+    most('expr', x, 0);
+    return new Expr(this.#session, parts.matrixOf('expr', own(this, 'expr')));
+  }
 
-  eval() {
+  /** @param {...unknown} x */
+  eval(...x) {
+    most('eval', x, 0);
     const part = own(this, 'eval'), matrix = new Expr(part.session, parts.matrixOf('eval', part)).eval();
     return owner(matrix, part.shape);
   }
 
-  /** @param {unknown} [into] or the options @param {unknown} [options] */
-  async read(into, options) {
+  /** @param {...unknown} x an array and the options, each of which may be left out */
+  async read(...x) {
     const {session, node} = own(this, 'read');
-    return new Expr(session, node).read(into, options);
+    return new Expr(session, node).read(...x);
   }
 
   /** @param {unknown} [options] @returns {Promise<number>} */

@@ -3,13 +3,14 @@
 import {isBuffer} from './data.mjs';
 import {dtypeOf, numbersIn} from './dtype.mjs';
 import {failure, guard, show, tagOf} from './errors.mjs';
+import {readFor} from './expr.mjs';
 import {read} from './source.mjs';
 
 // Matrices on their way to another thread: device and program stay where they are, so that only elements can go.
 
 /** @param {import('./matrix.mjs').Matrix} matrix @param {unknown} [options] */
 export async function detached(matrix, options) {
-  const {shape, dtype} = matrix, elements = await matrix.read(undefined, options);
+  const {shape, dtype} = matrix, elements = await readFor(matrix, 'detach', [undefined, options]);
   matrix.close();
   return {data: elements.buffer, shape, dtype};
 }

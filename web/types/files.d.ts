@@ -20,7 +20,8 @@ export interface LoadFileOptions<T extends DType = DType> extends WaitOptions {
   readonly format?: FileFormat;
   /**
    * Converts all arrays to this element type. Without it an array keeps its own, and one of float64, int64, uint64, complex128 or
-   * bfloat16 is `ErrUnsupported`, as there are no such matrices. A number that an integer type does not have is `ErrInvalid`.
+   * bfloat16 is `ErrUnsupported`, as there are no such matrices. That of a .mtx is int32 where the file says integer, uint32 for
+   * unsigned-integer and float32 for others. A number that an integer type does not have is `ErrInvalid`.
    */
   readonly dtype?: T;
   /**

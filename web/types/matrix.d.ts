@@ -224,8 +224,8 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
   detach(options?: WaitOptions): Promise<MatrixMessage<T> & { readonly data: ArrayBuffer }>;
   /**
    * Of a mapped matrix: gives a function the elements as they lie in memory. With `write` set, what it leaves there is the
-   * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done. The array
-   * is not to be used afterwards.
+   * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done, also where a signal
+   * gives the call up. The array is not to be used afterwards.
    *
    * @example
    * const a = gpu.map(1, 2);

@@ -17,7 +17,7 @@ func (n *Node) ofParts(op string, args []*Node) *Node {
 		case a.Kind == Sparse:
 			return Failed(Fail(op, fault.ErrUnsupported, "not defined for ", fuse.C64.String(), " with a sparse matrix, but with a dense one"))
 		case a.Type != fuse.C64 && a.Type != fuse.F32 && a.Type != Untyped:
-			return mixed(op, a.Type, fuse.C64)
+			return Mixed(op, a.Type, fuse.C64)
 		}
 	}
 	a := args[0]

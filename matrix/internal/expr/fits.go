@@ -60,8 +60,8 @@ func notSquare(op, fits string, shape fault.Shape) error {
 // ConvertOne ends the detail of an error of operands of two types.
 const ConvertOne = "; convert one"
 
-// mixed says that operands have different types.
-func mixed(op string, a, b fuse.Type) *Node {
+// Mixed says that operands have different types.
+func Mixed(op string, a, b fuse.Type) *Node {
 	return Failed(Fail(op, gpu.ErrInvalid, a.String(), " with ", b.String(), ConvertOne))
 }
 

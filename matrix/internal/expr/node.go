@@ -131,7 +131,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case n.Type == Untyped:
 			n.Type = a.Type
 		case a.Type != Untyped && a.Type != n.Type:
-			return mixed(op, n.Type, a.Type)
+			return Mixed(op, n.Type, a.Type)
 		}
 	}
 	if n.Type == Untyped {

@@ -17,9 +17,9 @@ export const ROWS_LEAST = 64 << 20, ROWS_MOST = 64;
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/, NAMED = /^([+-]?)(?:(inf|infinity)|nan)$/;
 
-/** What the first line of a file says; mirrored is what the other triangle is multiplied by, 0 of a general matrix. @typedef {{array: boolean, integer: boolean, pattern: boolean, mirrored: number}} Kind */
+/** What the first line of a file says; mirrored is what the other triangle is multiplied by, 0 of a general matrix. @typedef {{array: boolean, integer: boolean, dtype: string, pattern: boolean, mirrored: number}} Kind */
 
-/** A matrix: all elements row by row, or the entries of compressed rows. @typedef {{rows: number, cols: number, dense?: Float64Array, values?: Float64Array, indices?: Int32Array, offsets?: Int32Array}} MTX */
+/** A matrix, of the element type that the file says: all elements row by row, or the entries of compressed rows. @typedef {{dtype: string, rows: number, cols: number, dense?: Float64Array, values?: Float64Array, indices?: Int32Array, offsets?: Int32Array}} MTX */
 
 /** Cuts a text into words. */
 class Scanner {
@@ -100,7 +100,8 @@ function kindOf(s) {
   if (!['coordinate', 'array'].includes(format)) throw s.fail('ErrFormat', `format ${quoted(format)}`);
   if (!['real', 'double', 'integer', 'unsigned-integer', 'pattern'].includes(field)) throw s.fail('ErrFormat', `field ${quoted(field)}`);
   if (!['general', 'symmetric', 'skew-symmetric'].includes(symmetry)) throw s.fail('ErrFormat', `symmetry ${quoted(symmetry)}`);
-  const kind = {array: format === 'array', integer: field.endsWith('integer'), pattern: field === 'pattern', mirrored: symmetry === 'general' ? 0 : symmetry === 'symmetric' ? 1 : -1};
+  const integer = field.endsWith('integer'), dtype = integer ? field === 'integer' ? 'int32' : 'uint32' : 'float32';
+  const kind = {array: format === 'array', integer, dtype, pattern: field === 'pattern', mirrored: symmetry === 'general' ? 0 : symmetry === 'symmetric' ? 1 : -1};
   if (kind.array && kind.pattern) throw s.fail('ErrFormat', 'a pattern of all elements');
   return kind;
 }
@@ -120,7 +121,7 @@ function readArray(s, kind, rows, cols, size, width) {
       if (mirrored !== 0 && i !== j) dense[j * cols + i] = mirrored * v;
     }
   }
-  return {rows, cols, dense};
+  return {dtype: kind.dtype, rows, cols, dense};
 }
 
 /** @param {Scanner} s @param {Kind} kind @param {number} rows @param {number} cols @param {number} size of the file @param {number} width of an element in bytes @returns {MTX} */
@@ -143,7 +144,7 @@ function readCoordinates(s, kind, rows, cols, size, width) {
     js.push(i);
     values.push(mirrored * v);
   }
-  return {rows, cols, ...compressed(rows, is, js, values, new Float64Array(values.length))};
+  return {dtype: kind.dtype, rows, cols, ...compressed(rows, is, js, values, new Float64Array(values.length))};
 }
 
 /** @param {File} file @param {number} width of an element in bytes, for the memory that the header asks for @returns {Promise<MTX>} */
@@ -168,9 +169,12 @@ function digits(v, dtype) {
   return String(v);
 }
 
+/** What the file says that numbers are. @param {string} dtype */
+const fieldOf = (dtype) => dtype === 'uint32' || dtype === 'uint64' ? 'unsigned-integer' : dtype.includes('int') || dtype === 'bool' ? 'integer' : 'real';
+
 /** @param {number} rows @param {number} cols @param {ArrayLike<number | bigint>} values row by row @param {string} dtype */
 export function writeArray(rows, cols, values, dtype) {
-  const lines = [`${BANNER} matrix array real general`, `${rows} ${cols}`];
+  const lines = [`${BANNER} matrix array ${fieldOf(dtype)} general`, `${rows} ${cols}`];
   for (let j = 0; j < cols && rows > 0; j++) for (let i = 0; i < rows; i++) lines.push(digits(values[i * cols + j], dtype));
   return new Blob([`${lines.join('\n')}\n`]);
 }
@@ -178,5 +182,5 @@ export function writeArray(rows, cols, values, dtype) {
 /** @param {number} rows @param {number} cols @param {Iterable<readonly [i: number, j: number, v: number]>} entries @param {string} dtype */
 export function writeCoordinates(rows, cols, entries, dtype) {
   const lines = Array.from(entries, ([i, j, v]) => `${i + 1} ${j + 1} ${digits(v, dtype)}`);
-  return new Blob([[`${BANNER} matrix coordinate real general`, `${rows} ${cols} ${lines.length}`, ...lines, ''].join('\n')]);
+  return new Blob([[`${BANNER} matrix coordinate ${fieldOf(dtype)} general`, `${rows} ${cols} ${lines.length}`, ...lines, ''].join('\n')]);
 }
