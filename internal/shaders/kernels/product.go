@@ -168,7 +168,7 @@ const (
 
 // streams reports whether a product is that of a single row for stream.wgsl, and large enough to wait for memory.
 func (r *Request) streams() bool {
-	return r.Device.SwiftShader && r.M == 1 && r.Stack == 0 && !r.B.ColMajor && r.K >= 64 && r.N >= streamStripe && r.K*r.N <= 8*maxScratch
+	return r.Device.SwiftShader && r.M == 1 && r.Stack == 0 && !r.B.ColMajor && min(r.K, r.N) >= 64 && r.K*r.N <= 8*maxScratch
 }
 
 // planStream plans the product of a row and a matrix that is stored by rows.
