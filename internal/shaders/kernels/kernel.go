@@ -73,6 +73,8 @@ var (
 	groupText string
 	//go:embed product/row.wgsl
 	rowText string
+	//go:embed product/stream.wgsl
+	streamText string
 	//go:embed product/sum.wgsl
 	sumText string
 	//go:embed sparse/rows.wgsl
@@ -122,6 +124,7 @@ var (
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16, nil}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16, nil}
+	productStream  = &form{"product/stream", &streamText, "RAGGED", 2, 16, nil}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4, nil}
 	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8, nil}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4, nil}
@@ -235,7 +238,7 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return scanText(k.fold.op, t)
 	case sortKeysForm:
 		return keyText(t)
-	case productTile, productGroup, productRow:
+	case productTile, productGroup, productRow, productStream:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
 	if k.form.member != nil {
@@ -301,7 +304,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		sortMerge(e, shape, storage[0])
 	case sortTakeForm:
 		sortTake(r.k, e, shape, storage[0])
-	case productTile, productGroup, productRow, productLine, productDots:
+	case productTile, productGroup, productRow, productLine, productDots, productStream:
 		multiply(r.k, e, shape, storage)
 	case productPanel:
 		multiplyPanels(r.k, e, shape, storage)

@@ -11,9 +11,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// plainTile is the variant that is planned where package gemm does the work of the kernel: its text reads factors of any layout.
-var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
-
 // runsNative leaves out of programs for pages what none of them calls.
 const runsNative = runtime.GOOS != "js"
 

@@ -41,6 +41,10 @@ var variants = []variant{
 	{form: productRow, tx: 8, ty: 8, rt: 1, rate: 0.5},
 }
 
+// plainTile is the variant that is planned where package gemm does the work of the kernel: its text reads factors of any layout, a row of
+// A at a time.
+var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
+
 // rows and cols are the size of the tile of C that an invocation of Tile or a workgroup of Group and Row computes.
 func (v *variant) rows() int {
 	switch v.form {

@@ -89,6 +89,9 @@ func (r *Request) Pick() (*Product, error) {
 			return p, nil
 		}
 	}
+	if r.streams() {
+		return r.planStream(), nil
+	}
 	best := all[0]
 	for _, c := range all {
 		if c.cost < best.cost {
@@ -123,6 +126,9 @@ func (r *Request) Candidates() ([]*Product, error) {
 			plans = append(plans, p)
 		}
 	}
+	if err == nil && r.streams() {
+		plans = append(plans, r.planStream())
+	}
 	return plans, err
 }
 
@@ -154,7 +160,29 @@ func (r *Request) plan(c choice) *Product {
 	return p
 }
 
-const sumGroup = 64 // GROUP of sum's file
+const (
+	sumGroup     = 64 // GROUP of sum's file
+	streamGroup  = 8  // GROUP and, in elements, STRIPE of stream's file
+	streamStripe = 256
+)
+
+// streams reports whether a product is that of a single row for stream.wgsl, and large enough to wait for memory.
+func (r *Request) streams() bool {
+	return r.Device.SwiftShader && r.M == 1 && r.Stack == 0 && !r.B.ColMajor && min(r.K, r.N) >= 64 && r.K*r.N <= 8*maxScratch
+}
+
+// planStream plans the product of a row and a matrix that is stored by rows.
+func (r *Request) planStream() *Product {
+	parts := shaders.Ceil(r.K, 8)
+	k := Kernel{form: productStream, lines: 1, params: []int{shaders.Bit(r.K%8 != 0)}}
+	k.a, k.b = plainTile.factors(r)
+	p := &Product{A: k.a, B: k.b, Parts: parts, Width: 4 * quads(r.N)}
+	a, b := k.a.Unit(), k.b.Unit()
+	p.First = k.launch(shaders.Ceil(parts*shaders.Ceil(r.N, streamStripe), streamGroup), 1, r.N, r.K, 0, 0, parts, 2, 2,
+		r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b)
+	p.Sum = Kernel{form: productSum}.launch(shaders.Ceil(quads(r.N), sumGroup), 1, r.N, quads(r.N), parts)
+	return p
+}
 
 var errSize = errors.New("product: size out of range")
 

@@ -188,25 +188,28 @@ func TestTwins(t *testing.T) {
 // TestLines multiplies single rows by the kernels for those.
 func TestLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for i, s := range [][2]int{{16, 8}, {17, 9}, {19, 65}, {64, 200}, {37, 1000}, {20, 6}, {5, 7}, {8, 64}, {33, 130}, {4096, 17}, {5001, 8}, {8194, 12}} {
+	for i, s := range [][2]int{{16, 8}, {17, 9}, {19, 65}, {64, 200}, {37, 1000}, {20, 6}, {5, 7}, {8, 64}, {33, 130}, {4096, 17}, {5001, 8}, {8194, 12}, {256, 64}, {515, 103}} {
 		for bits := range 32 {
 			if (bits+i)%5 != 0 && (options != nil || s[0]*s[1] > 1<<15) {
 				continue
 			}
-			n, k := s[0], s[1]
+			n, k, name := s[0], s[1], "simd"
+			if i >= 12 {
+				name = "swiftshader"
+			}
 			from, to := fuse.F32, fuse.F32
 			if bits >= 16 {
 				from, to = fuse.I32, fuse.I32
 			}
 			a := newMemory(rng, from, 1, k, bits&1 != 0, bits&2 != 0)
 			b := newMemory(rng, from, k, n, bits&4 != 0, bits&8 != 0)
-			r := Request{M: 1, N: n, K: k, Type: to, A: a.operand, B: b.operand, Device: devices["simd"]}
+			r := Request{M: 1, N: n, K: k, Type: to, A: a.operand, B: b.operand, Device: devices[name]}
 			plans, err := r.Candidates()
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := plans[len(plans)-1]
-			if r.single() && p.First.form != productLine && p.First.form != productDots {
+			if name == "swiftshader" && b.operand.ColMajor == (p.First.form == productStream) || name == "simd" && r.single() && p.First.form != productLine && p.First.form != productDots {
 				t.Fatal(s, p.First.Name())
 			}
 			compare(t, execute(t, p, storing(to, to), a, b, 1, n), to, a, b, 1, n, k)
@@ -357,6 +360,13 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 			covered = groups >= wide*parts && wide*lineStripe >= r.N && chunk*parts >= vectors && chunk/2*lineStripe/4 <= shaders.LoopLimit
 		}
 		if !covered || parts != p.Parts || p.Width < r.N || p.Width%4 != 0 {
+			t.Errorf("%s: %v and %v do not cover the product", name, shape, p.First.Groups)
+		}
+		return
+	}
+	if k.form == productStream {
+		covered := streamGroup*int(p.First.Groups[0])*int(p.First.Groups[1]) >= parts*shaders.Ceil(r.N, streamStripe)
+		if !covered || !r.Device.SwiftShader || parts*8 < r.K || parts != p.Parts || p.Sum == nil || p.Width < r.N || p.Width%4 != 0 {
 			t.Errorf("%s: %v and %v do not cover the product", name, shape, p.First.Groups)
 		}
 		return

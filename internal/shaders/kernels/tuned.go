@@ -116,6 +116,7 @@ func (d *Device) chosen(c Class, usual *pass) (v *pass, later bool) {
 const (
 	namedNative = "native"
 	namedSIMD   = "simd"
+	namedStream = "stream"
 )
 
 // PartsMark stands before the number of parts in the name of a product.
@@ -139,6 +140,8 @@ func (k *Kernel) variant() string {
 		return named(name, p[0], p[1], p[3], p[4], p[5])
 	case productRow:
 		return named(name, p[:2]...)
+	case productStream:
+		return namedStream
 	}
 	return namedSIMD
 }
@@ -223,6 +226,9 @@ func (r *Request) others() (names []string) {
 	if f := r.Device.SIMD; f != nil && f.product(r) != nil {
 		names = append(names, namedSIMD)
 	}
+	if r.streams() {
+		names = append(names, namedStream)
+	}
 	return names
 }
 
@@ -233,6 +239,10 @@ func (r *Request) named(all []choice, name string, parts int, exact bool) *Produ
 	case namedNative:
 		if r.native() && parts == 0 {
 			return r.planNative()
+		}
+	case namedStream:
+		if r.streams() && parts == 0 {
+			return r.planStream()
 		}
 	case namedSIMD:
 		if f := r.Device.SIMD; f != nil && parts == 0 {
@@ -265,7 +275,7 @@ func (p *Product) name() string {
 	if p.First.native {
 		return namedNative
 	}
-	if name := p.First.variant(); name == namedSIMD {
+	if name := p.First.variant(); name == namedSIMD || name == namedStream {
 		return name
 	}
 	return p.First.variant() + PartsMark + strconv.Itoa(p.Parts)
@@ -290,7 +300,7 @@ func Checksum() string {
 	}
 	for _, f := range []*form{
 		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup, softmaxHeld,
-		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots,
+		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots, productStream,
 	} {
 		add(f.name)
 		add(*f.text)

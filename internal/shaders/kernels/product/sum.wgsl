@@ -30,9 +30,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   let i = t / s.quads;
   let j = 4u * (t % s.quads);
   if (i >= s.m) { return; }
+  let step = s.m * s.quads;
   var acc = V();
-  for (var x = 0u; x < s.parts; x++) {
-    acc += a[t + x * s.m * s.quads];
+  var q = t;
+  var x = 0u;
+  for (; x + 3u < s.parts; x += 4u) {
+    acc += (a[q] + a[q + step]) + (a[q + 2u * step] + a[q + 3u * step]);
+    q += 4u * step;
+  }
+  for (; x < s.parts; x++) {
+    acc += a[q];
+    q += step;
   }
   let f = fixed();
   store(f, i, j, min(s.n - j, 4u), apply(f, i, j, acc));
