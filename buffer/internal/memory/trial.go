@@ -56,7 +56,7 @@ func Undo(m *Memory, k *Backing) bool {
 	k.trial = false
 	for _, r := range slices.Clone(k.replicas) {
 		if r.trial {
-			m.GiveUp(r)
+			m.giveUp(r)
 			_ = m.drop(r) // nothing of it is wanted
 		}
 	}
@@ -67,7 +67,7 @@ func Undo(m *Memory, k *Backing) bool {
 func Discard(m *Memory, k *Backing) {
 	for _, r := range slices.Clone(k.replicas) {
 		m.handOver(r)
-		m.GiveUp(r)
+		m.giveUp(r)
 		_ = m.drop(r) // nothing of it is wanted
 	}
 }
