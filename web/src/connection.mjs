@@ -8,6 +8,7 @@ import {Numbers} from './numbers.mjs';
 import {Objects} from './objects.mjs';
 import {Program} from './program.mjs';
 import {Command} from './protocol.mjs';
+import {nothing} from './repeats.mjs';
 import {onAbort} from './source.mjs';
 
 /** @typedef {import('./memory.mjs').Held} Held */
@@ -17,6 +18,8 @@ import {onAbort} from './source.mjs';
 const POST_WORDS = 8192;
 /** How long a message may wait that is only about closing, in milliseconds. */
 const LINGER = 50;
+/** The bit of what a message is answered with that says that it may do something else the next time; see wasm/internal/page. */
+const VARIES = 1 << 16;
 
 /**
  * What a connection uses of a program.
@@ -43,10 +46,12 @@ export class Connection {
   /** @protected */
   message;
   /** @protected */
+  memory;
+  /** @protected */
   answers = new Answers();
   /** @protected */
   objects = new Objects();
-  handles = new Numbers();
+  handles = new Numbers((handle) => this.repeats?.forget(handle));
   /** Whether goroutines get their turn as soon as a message is posted, and not when the current task is over. @protected */
   eager = false;
   /** The innermost scope whose function is running just now. @type {import('./scope.mjs').Scope | null} */
@@ -55,6 +60,10 @@ export class Connection {
   leaks = null;
   #scheduled = false;
   #lingering = false;
+  /** Does messages again that were posted before. @protected @type {import('./repeats.mjs').Repeats | null} */
+  repeats = null;
+  /** Whether the program is done with everything, and keeps nothing for later. */
+  #clean = false;
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;
   #pumping = false;
@@ -74,6 +83,7 @@ export class Connection {
   /** @param {Served} program */
   constructor(program) {
     this.#program = program;
+    this.memory = program.memory;
     this.message = new Message(program.memory, (words) => this.#answer('sublet_arena', words));
     program.rest.composed = () => this.message.at;
     program.ended.then((why) => this.#die(why));
@@ -185,11 +195,15 @@ export class Connection {
 
   /** @protected */
   post() {
-    const words = this.message.at;
-    if (words === 0) return;
-    this.message.at = 0;
+    if (this.message.at === 0) return;
     this.#flushed = false;
-    const unfinished = this.#enter(({rest}) => rest.post(words, this.objects.lends));
+    const words = this.message.end(), {uses} = this.message, repeats = this.#clean ? this.repeats : null;
+    this.message.uses = nothing();
+    if (repeats && this.#repeat(repeats, words, uses)) return;
+    const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~VARIES;
+    this.#clean = unfinished === 0 && !this.message.kept;
+    repeats?.posted();
+    if (answer !== unfinished) this.repeats?.clear();
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -199,6 +213,16 @@ export class Connection {
       this.#pumping = false;
       this.#program?.resume();
     });
+  }
+
+  /** Does what a message says without the program, if it can. @param {import('./repeats.mjs').Repeats} repeats @param {Uint32Array} words @param {import('./repeats.mjs').Uses} uses */
+  #repeat(repeats, words, uses) {
+    const done = repeats.run(words, uses, (number) => this.objects.at(number));
+    if (typeof done === 'boolean') return done;
+    const {ticket, object} = done, settle = (/** @type {any[]} */ ...error) => this.answers.settle(ticket, undefined, ...error);
+    this.takeObject(object);
+    done.done.then(() => settle(), ({name, message}) => settle(name, `sublet: read: ${message}`));
+    return true;
   }
 
   /** @protected @param {number} command @param {readonly number[]} words */
@@ -309,7 +333,13 @@ export class Connection {
     this.check();
     this.post();
     const address = this.#answer('sublet_stats');
-    return new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice();
+    const counters = new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice(), more = this.repeats?.counts;
+    if (more) {
+      counters[1] += more.bytesDown;
+      counters[2] += more.submissions;
+      counters[3] += more.dispatches;
+    }
+    return counters;
   }
 
   // What the page has of the program's.

@@ -8,6 +8,7 @@ import {idle, suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
+import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -21,11 +22,11 @@ const MAX_COMMAND = 2 ** 24 - 8;
 
 /** What is asked of a Go program about matrices, in commands. */
 export class Session extends Connection {
-  #funcs = new Numbers();
+  #funcs = new Numbers((handle) => this.repeats?.forget(-handle));
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
   /** The device beneath, of WebGPU. @type {GPUDevice | null} */
-  device = null;
+  #device = null;
   /** What computes, for texts. */
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
@@ -46,6 +47,13 @@ export class Session extends Connection {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
     return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+  }
+
+  get device() { return this.#device; }
+
+  set device(device) {
+    this.#device = device;
+    if (device) this.repeats ??= new Repeats(this.memory);
   }
 
   /** Refuses what cannot be recorded. @param {string} where */
@@ -80,6 +88,7 @@ export class Session extends Connection {
     const object = this.objects.put(bytes, !copy);
     this.send(Command.Data, [memory.use('set'), object, bytes.length]);
     wrote(memory.store);
+    if (bytes.length < memory.room * memory.type.size || memory.padded || memory.offset > 0) this.message.command(Command.Flush, []); // where Go has the device put the elements into place
     if (!copy) this.post();
   }
 
@@ -150,7 +159,12 @@ export class Session extends Connection {
     program.leaves = recording?.leaves ?? null;
     this.#into(Command.Assign, program, target, [], node);
     if (recording) return recording.add(target, this.message.cut(start));
-    for (let to = /** @type {Node | null} */ (target); to; to = to.a) if (to.memory) wrote(to.memory.store);
+    for (let to = /** @type {Node | null} */ (target); to; to = to.a) {
+      if (!to.memory) continue;
+      wrote(to.memory.store);
+      this.message.uses.stores.add(to.memory.store);
+    }
+    this.message.uses.other ||= target.rows === 0 || target.cols === 0; // of which no kernel writes anything
     this.#evaluated(program);
   }
 
@@ -256,6 +270,7 @@ export class Session extends Connection {
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
     this.direct('memory');
+    this.repeats?.clear(); // recordings follow matrices
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
     const ticket = this.answers.take(), handle = this.handles.take();
     try {
@@ -362,9 +377,12 @@ export class Session extends Connection {
     }
   }
 
-  /** @param {number} handle of a recording @param {boolean} hosted whether memory of the page's is read */
-  replay(handle, hosted) {
+  /** @param {number} handle of a recording @param {boolean} hosted whether memory of the page's is read @param {boolean} plain whether all memory is the device's */
+  replay(handle, hosted, plain) {
     this.direct('run');
+    this.message.uses.recordings = true;
+    this.message.uses.handles.push(handle);
+    this.message.uses.other ||= !plain;
     this.send(Command.Replay, [handle]);
     if (hosted) this.post();
   }
