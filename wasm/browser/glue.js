@@ -190,6 +190,8 @@
     #trial = null;
     /** Counts what may have Go do something else at the same message: another kernel, an error, the loss of the device. */
     #version = 0;
+    /** How many error scopes have ended of which the outcome is not known. */
+    #scopes = 0;
     /** What Go has the device do, while somebody wants to know and as long as it can be repeated. @type {Repeat | null} */
     #seen = null;
     /** Scratch buffers of all repeats, by size. @type {Map<number, Buffer[]>} */
@@ -277,7 +279,8 @@
      * @param {(error: GPUError) => void} refused @param {() => void} [passed]
      */
     #popScope(refused, passed = () => {}) {
-      this.#device.popErrorScope().then((error) => error ? refused(error) : passed(), () => {});
+      this.#scopes++;
+      this.#device.popErrorScope().finally(() => { this.#scopes--; }).then((error) => error ? refused(error) : passed(), () => {});
     }
 
     /** Ends the error scope of a list. @param {number} list its number */
@@ -317,6 +320,7 @@
     /** Reports the loss of the device, unless the session is closed. @param {number} ticket @param {GPUDeviceLostInfo} info */
     tell(ticket, {reason, message}) {
       this.#version++;
+      this.#faulted++;
       if (!this.#closed) this.#settle(ticket, true, {reason, message: message + this.#last()});
     }
 
@@ -326,11 +330,14 @@
       this.#queue.onSubmittedWorkDone().then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
     }
 
-    /** Begins to wait for what was submitted so far, and returns what is called when that is done. */
+    /** Begins to wait for what was submitted so far, and returns what is called when that is done, and returns whether the device never had an error. */
     mark() {
       this.#flush();
       const sent = this.#sent;
-      return () => { this.#done = Math.max(this.#done, sent); };
+      return () => {
+        this.#done = Math.max(this.#done, sent);
+        return this.#faulted === 0;
+      };
     }
 
     /** Whether all that was submitted is known to be done. */
@@ -571,7 +578,7 @@
      */
     repeat(repeat, host) {
       const {session, version, launches, params, block, scratch, read} = repeat;
-      const stands = session === this && version === this.#version && block === this.#params && (!read || this.#staging.has(read.size)) &&
+      const stands = session === this && version === this.#version && this.#scopes === 0 && block === this.#params && (!read || this.#staging.has(read.size)) &&
         scratch.every(({made}) => made) && launches.every(({own, set, group}) => own || set.group === group);
       if (!stands) return false;
       this.#flush();
@@ -581,13 +588,14 @@
         this.#flush();
         return undefined;
       }
-      const [skip, , , width, pitch, count] = read.rows, faulted = this.#faulted;
+      const [skip, , , width, pitch, count] = read.rows;
       this.repeated.bytesDown += width * count;
       const key = {}; // the same may be read several times at once
       return this.#copyOut(key, read.buffer, read.offset, read.size, [skip, host, 0, width, pitch, count]).then(() => {
-        if (faulted === this.#faulted && this.#taken(key)) return;
+        if (this.#taken(key)) return;
         this.drop(key);
-        throw failure('ErrInvalid', host && hostError(host, 0, width) || 'work on the matrix was refused');
+        const wrong = host && hostError(host, 0, width);
+        throw wrong ? failure('ErrInvalid', wrong) : failure('ErrDeviceLost', 'what was read is gone');
       }, (error) => {
         this.drop(key);
         throw error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : failure('ErrDeviceLost', String(error));
@@ -962,11 +970,11 @@
     /** The session that a program has opened last, unless it logs. @param {WebAssembly.Memory} memory */
     sessionOf(memory) { return latest.get(memory); },
 
-    /** Resolves when a device has done what was submitted, of which its sessions then know. @param {GPUDevice} device */
+    /** Resolves when a device has done what was submitted, of which its sessions then know: to whether they never had an error. @param {GPUDevice} device */
     async idle(device) {
       const marks = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref()?.mark());
       await device.queue.onSubmittedWorkDone();
-      for (const done of marks) done?.();
+      return marks.map((done) => done?.() ?? true).every(Boolean);
     },
 
     /**

@@ -64,6 +64,8 @@ export class Connection {
   repeats = null;
   /** Whether the program is done with everything, and keeps nothing for later. */
   #clean = false;
+  /** Whether it may have an error that nobody was told. */
+  #failed = false;
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;
   #pumping = false;
@@ -203,7 +205,10 @@ export class Connection {
     const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~VARIES;
     this.#clean = unfinished === 0 && !this.message.kept;
     repeats?.posted();
-    if (answer !== unfinished) this.repeats?.clear();
+    if (answer !== unfinished) {
+      this.#failed = true;
+      this.repeats?.clear();
+    }
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -320,9 +325,15 @@ export class Connection {
   /** Keeps an object until Go asks for it. @param {unknown} object @returns {number} */
   put(object) { return this.objects.put(object); }
 
+  /** Whether the program has handed everything to the device, and has no error to tell. @protected */
+  get done() { return this.#clean && !this.message.kept && !this.#failed; }
+
+  /** Whoever asks the program now is told its error. @protected */
+  heard() { this.#failed = false; }
+
   flush() {
     this.check();
-    if (this.#flushed && this.message.at === 0) return;
+    if (this.message.at === 0 && (this.#flushed || this.repeats && this.done)) return;
     this.message.command(Command.Flush, []);
     this.post();
     this.#flushed = true;

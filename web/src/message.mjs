@@ -7,6 +7,11 @@ import {nothing} from './repeats.mjs';
 /** A number of 64 bits in two words, the low one first. @param {number} n a safe integer @returns {number[]} */
 export const long = (n) => [n % 2 ** 32 >>> 0, Math.floor(n / 2 ** 32) >>> 0];
 
+/** Commands that have the device get everything. @type {ReadonlySet<number>} */
+const FLUSHES = new Set([Command.Flush, Command.Read, Command.Wait]);
+/** Commands that leave nothing for the device. @type {ReadonlySet<number>} */
+const NEUTRAL = new Set([Command.New, Command.Data, Command.Close, Command.Func, Command.Forget]);
+
 /**
  * The message that is being written, in memory of the Go program. A program that fails halfway is taken back with
  * rollback, so that a message only ever holds whole commands.
@@ -60,8 +65,8 @@ export class Message {
    * @param {number} command @param {readonly number[]} words
    */
   command(command, words) {
-    if (command === Command.Flush || command === Command.Read || command === Command.Wait) this.kept = false;
-    else if (command !== Command.Data && command !== Command.Close) this.kept = true;
+    if (FLUSHES.has(command)) this.kept = false;
+    else if (!NEUTRAL.has(command)) this.kept = true;
     this.reserve(words.length + 1);
     this.put(((words.length + 1) << 8) | command);
     for (const word of words) this.put(word);

@@ -19,9 +19,12 @@ import {OBJECT} from './source.mjs';
 
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
+/** How often Go is asked whether the device has done everything, although it has: it then forgets what might have failed. */
+const WAITS = 64;
 
 /** What is asked of a Go program about matrices, in commands. */
 export class Session extends Connection {
+  #waits = 0;
   #funcs = new Numbers((handle) => this.repeats?.forget(-handle));
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
@@ -232,8 +235,11 @@ export class Session extends Connection {
   async wait(signal) {
     if (this.device && !signal) {
       this.flush();
-      await idle(this.device); // so that Go need not wait, which takes it longer
+      const {done} = this, fine = await idle(this.device); // so that Go need not wait, which takes it longer
+      this.check();
+      if (done && fine && ++this.#waits % WAITS > 0) return;
     }
+    this.heard();
     return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
