@@ -322,20 +322,11 @@ func (d *device) checkRead(op string, t driver.Transfer) error {
 	return d.usable(op)
 }
 
-// Idle reports whether everything is known to be done: the page has waited for that, and nothing was submitted since.
-func (d *device) Idle() (idle bool) {
-	_ = d.locked("browser: Idle", func() error { // nothing of it throws
-		idle = d.Usable("") == nil && d.helper.isIdle.Invoke().Bool()
-		return nil
-	})
-	return idle
-}
-
 // Wait implements [driver.Device].
 func (d *device) Wait(ctx context.Context) error {
 	const op = "browser: Wait"
 	err := fault.Ended(ctx, op)
-	if err == nil && !d.Idle() {
+	if err == nil {
 		_, err = d.await(ctx, op, func(ticket int) error {
 			err := d.Usable(op) // what was refused is told below, one at a time
 			if err == nil {

@@ -181,9 +181,6 @@
     #written = null;
     /** What went wrong in the current list. @type {unknown} */
     #error = null;
-    /** How many lists, reads and buffers there were, and after how many of them the device is known to have been idle. */
-    #sent = 0;
-    #done = -1;
     /** How often Go was told of an error of the device timeline. */
     #faulted = 0;
     /** Binding sets and kernels of the current list, once an error scope is open. @type {[BindingSet, GPUBindGroup, GPUComputePipeline][] | null} */
@@ -300,7 +297,6 @@
      * @param {() => number} name gives the buffer's number, if it has one yet @param {() => void} [made]
      */
     #create(label, size, usage, name, made) {
-      this.#sent++;
       this.#device.pushErrorScope('out-of-memory');
       try {
         return this.#device.createBuffer({label, size, usage});
@@ -330,18 +326,11 @@
       this.#queue.onSubmittedWorkDone().then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
     }
 
-    /** Begins to wait for what was submitted so far, and returns what is called when that is done, and returns whether the device never had an error. */
-    mark() {
-      this.#flush();
-      const sent = this.#sent;
-      return () => {
-        this.#done = Math.max(this.#done, sent);
-        return this.#faulted === 0;
-      };
-    }
+    /** Submits what is recorded. */
+    send() { this.#flush(); }
 
-    /** Whether all that was submitted is known to be done. */
-    isIdle() { return this.#sent === this.#done; }
+    /** Whether there never was an error of the device timeline. */
+    get sound() { return this.#faulted === 0; }
 
     /** @param {number} id @returns {Buffer} */
     #at(id) { return /** @type {Buffer} */ (this.#buffers[id]); }
@@ -353,7 +342,6 @@
      */
     importBuffer(id, gpu) {
       this.#register(id, gpu);
-      this.#sent++;
       this.#device.pushErrorScope('validation');
       const encoder = this.#device.createCommandEncoder({label: 'sublet'});
       encoder.clearBuffer(gpu, 0, 0);
@@ -477,7 +465,6 @@
         if (wrong) return failure('ErrInvalid', wrong);
       }
       this.#error = null;
-      this.#sent++;
       if (this.#seen) this.#see(words, new Uint32Array(heap, paramsSize > 0 ? paramsAt : 0, paramsSize / 4));
       try {
         if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
@@ -582,7 +569,6 @@
         scratch.every(({made}) => made) && launches.every(({own, set, group}) => own || set.group === group);
       if (!stands) return false;
       this.#flush();
-      this.#sent++;
       if (launches.length > 0) this.#launch(launches, params);
       if (!read) {
         this.#flush();
@@ -795,7 +781,6 @@
      *   skip: bytes before the first one; at: where it goes in the host memory
      */
     read(ticket, id, offset, size, ...rows) {
-      this.#sent++;
       const buffer = this.#at(id), used = this.#staging.has(size) && isSound(buffer), faulted = this.#faulted;
       if (this.#seen?.read || !used || !rows[1]) this.#seen = null;
       if (this.#seen) this.#seen.read = {buffer, offset, size, rows: [rows[0], null, 0, rows[3], rows[4], rows[5]]};
@@ -970,11 +955,12 @@
     /** The session that a program has opened last, unless it logs. @param {WebAssembly.Memory} memory */
     sessionOf(memory) { return latest.get(memory); },
 
-    /** Resolves when a device has done what was submitted, of which its sessions then know: to whether they never had an error. @param {GPUDevice} device */
+    /** Resolves when a device has done what was submitted, to whether its sessions never had an error. @param {GPUDevice} device */
     async idle(device) {
-      const marks = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref()?.mark());
+      const open = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref());
+      for (const session of open) session?.send();
       await device.queue.onSubmittedWorkDone();
-      return marks.map((done) => done?.() ?? true).every(Boolean);
+      return open.every((session) => session?.sound ?? true);
     },
 
     /**

@@ -235,7 +235,7 @@ export class Session extends Connection {
   async wait(signal) {
     if (this.device && !signal) {
       this.flush();
-      const {done} = this, fine = await idle(this.device); // so that Go need not wait, which takes it longer
+      const {done} = this, fine = await idle(this.device); // so that Go need not wait, mostly
       this.check();
       if (done && fine && ++this.#waits % WAITS > 0) return;
     }
