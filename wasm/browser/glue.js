@@ -277,7 +277,11 @@
      */
     #popScope(refused, passed = () => {}) {
       this.#scopes++;
-      this.#device.popErrorScope().finally(() => { this.#scopes--; }).then((error) => error ? refused(error) : passed(), () => {});
+      this.#device.popErrorScope().then((error) => {
+        this.#scopes--;
+        if (error) refused(error);
+        else passed();
+      }, () => { this.#scopes--; });
     }
 
     /** Ends the error scope of a list. @param {number} list its number */
