@@ -35,8 +35,8 @@
   const WRITE_CHUNK = 64 << 20;
   /** Idle staging buffers of a device keep at most this many bytes. */
   const STAGING_KEPT = 64 << 20;
-  /** Results that repeated messages read may have so many bytes each. */
-  const SCRATCH = 1 << 20;
+  /** Results that repeated messages read may have so many bytes each, and together. */
+  const SCRATCH = 1 << 20, SCRATCHES = 16 << 20;
   /** Rows narrower than this are copied byte by byte, which is cheaper than making a view of each. */
   const NARROW = 64;
 
@@ -193,6 +193,7 @@
     #seen = null;
     /** Scratch buffers of all repeats, by size. @type {Map<number, Buffer[]>} */
     #scratches = new Map();
+    #scratched = 0; // their bytes
     /** What was repeated, which Go does not know of. */
     repeated = {submissions: 0, dispatches: 0, bytesDown: 0};
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
@@ -235,9 +236,7 @@
     close() {
       this.#flush();
       this.#closed = true;
-      this.#version++;
-      for (const {gpu} of [...this.#scratches.values()].flat()) gpu.destroy();
-      this.#scratches.clear();
+      this.#dropScratches();
       sessions.get(this.#device)?.delete(this.#self);
       this.#device.removeEventListener('uncapturederror', this.#uncaptured);
       for (const id of this.#owned) this.#at(id).gpu.destroy();
@@ -540,6 +539,10 @@
     #moved(seen, written) {
       const read = seen.read;
       if (!read || written.some(({gpu: {size}}) => size > SCRATCH)) return null;
+      if (this.#scratched > SCRATCHES) {
+        this.#dropScratches();
+        return null;
+      }
       /** @type {Map<Buffer, Buffer>} */
       const moved = new Map(), taken = new Map();
       for (const buffer of written) {
@@ -548,6 +551,7 @@
           /** @type {Buffer} */
           const scratch = {gpu: this.#create('sublet scratch', size, STORAGE | COPY_SRC | COPY_DST, () => UNNAMED, () => { scratch.made = true; }), used: 0, made: false, shown: false};
           list.push(scratch);
+          this.#scratched += size;
         }
         this.#scratches.set(size, list);
         taken.set(size, at + 1);
@@ -560,6 +564,13 @@
         launch.own = true;
       }
       return {...seen, scratch: [...moved.values()], read: {...read, buffer: to(read.buffer)}};
+    }
+
+    #dropScratches() {
+      this.#version++; // those who use them are noted anew
+      for (const {gpu} of [...this.#scratches.values()].flat()) gpu.destroy();
+      this.#scratches.clear();
+      this.#scratched = 0;
     }
 
     /**

@@ -8,8 +8,10 @@ import {Command} from './protocol.mjs';
 /** Where glue.js leaves its helper. */
 const GLUE = Symbol.for('sublet.glue');
 
-/** The longest message that is kept, in words, how many are, and how often in a row what Go does at one is noted in vain. */
-const WORDS = 512, MOST = 64, TRIES = 8;
+/** The longest message that is kept, in words, and how many are. */
+const WORDS = 2048, MOST = 64;
+/** What Go does at a message is noted the second to the eighth time, and then ever less often, where it cannot be repeated. @param {number} times */
+const worthNoting = (times) => times > 1 && (times <= 8 || (times & times - 1) === 0);
 
 /** The words of a command that reads a matrix itself. What else is read is scratch of Go's, as recordings have it, too. */
 const LEAF = 6;
@@ -95,7 +97,7 @@ export class Repeats {
       }
       known.repeat = null;
     }
-    if (known.posted++ === 0 || known.posted > TRIES) return false; // mostly there is no second time
+    if (!worthNoting(++known.posted)) return false;
     this.#posting = known;
     this.#reads = read > 0;
     this.#targets = recordings ? Infinity : stores.size;
