@@ -45,7 +45,7 @@ export class Connection {
   #program;
   /** @protected */
   message;
-  /** @protected */
+  /** The program's memory. @protected @type {{readonly buffer: ArrayBuffer}} */
   memory;
   /** @protected */
   answers = new Answers();
@@ -136,7 +136,9 @@ export class Connection {
   dismiss() {
     if (!this.#program) return;
     this.#program = null;
-    this.message = new Message({buffer: new ArrayBuffer(0)}, () => 0);
+    this.memory = {buffer: new ArrayBuffer(0)};
+    this.message = new Message(this.memory, () => 0);
+    this.repeats = null;
     this.answers.refuse(/** @type {import('./errors.mjs').SubletError} */ (this.#refused));
     this.objects.clear();
     for (const store of this.#releases) store.released();
