@@ -40,7 +40,6 @@ type device struct {
 
 	mu      sync.Mutex // guards what follows, and Objects; never held while waiting
 	helper  *helper
-	idle    bool                         // see Idle
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
 	refused []driver.Refusal             // what nobody was told yet
@@ -136,7 +135,6 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		if err := d.AddBuffer(id, size, mappable, false); err != nil {
 			return err
 		}
-		d.idle = false
 		d.helper.call("newBuffer", uint32(id), size)
 		return nil
 	})
@@ -162,7 +160,6 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 		if err := d.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
-		d.idle = false
 		d.helper.call("importBuffer", uint32(id), v)
 		d.imports[id] = v
 		known = id
@@ -242,7 +239,6 @@ func (d *device) Submit(list *driver.CommandList) error {
 		if err := d.Check(list); err != nil || len(list.Words) == 0 {
 			return err
 		}
-		d.idle = false
 		return d.helper.submit(list)
 	})
 }
@@ -285,7 +281,6 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 			return err
 		}
 		reading = ticket
-		d.idle = false
 		d.helper.begin(ticket, from, to-from, t)
 		return nil
 	})
@@ -327,21 +322,11 @@ func (d *device) checkRead(op string, t driver.Transfer) error {
 	return d.usable(op)
 }
 
-// Idle reports whether everything is known to be done: the page has waited for that, and nothing was submitted since.
-func (d *device) Idle() (idle bool) {
-	_ = d.locked("browser: Idle", func() error { // nothing of it throws
-		d.idle = d.Usable("") == nil && (d.idle || d.helper.isIdle.Invoke().Bool())
-		idle = d.idle
-		return nil
-	})
-	return idle
-}
-
 // Wait implements [driver.Device].
 func (d *device) Wait(ctx context.Context) error {
 	const op = "browser: Wait"
 	err := fault.Ended(ctx, op)
-	if err == nil && !d.Idle() {
+	if err == nil {
 		_, err = d.await(ctx, op, func(ticket int) error {
 			err := d.Usable(op) // what was refused is told below, one at a time
 			if err == nil {

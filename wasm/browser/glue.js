@@ -16,7 +16,7 @@
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6, TIMESTAMP = 7;
   const TIMES = 64, RESOLVED = 256; // timestamps of a submission, and the bytes between them when they are resolved
-  const NONE = 0, READ = 1, PARAMS = 3, MAX_BINDINGS = 32, MAX_PARAMS = 1024;
+  const NONE = 0, READ = 1, READ_WRITE = 2, PARAMS = 3, MAX_BINDINGS = 32, MAX_PARAMS = 1024;
 
   /** What stands for the number of a buffer that has none, or none any more. */
   const UNNAMED = 0xffffffff;
@@ -35,6 +35,8 @@
   const WRITE_CHUNK = 64 << 20;
   /** Idle staging buffers of a device keep at most this many bytes. */
   const STAGING_KEPT = 64 << 20;
+  /** Results that repeated messages read may have so many bytes each, and together. */
+  const SCRATCH = 1 << 20, SCRATCHES = 16 << 20;
   /** Rows narrower than this are copied byte by byte, which is cheaper than making a view of each. */
   const NARROW = 64;
 
@@ -42,13 +44,18 @@
    * @typedef {{gpu: GPUBuffer, used: number, made: boolean, shown: boolean}} Buffer
    *   used: the last encoder that has a command on it; made: the browser has said that there is memory; shown: the page has it, too
    * @typedef {{binding: number, buffer: Buffer, offset: number, size: number}} Entry
-   * @typedef {{bindGroup: GPUBindGroupLayout, pipeline: GPUPipelineLayout, storage: number[], params: number}} Layout
-   *   storage: the bindings that are storage; params: the one that is the parameter block, or -1
+   * @typedef {{bindGroup: GPUBindGroupLayout, pipeline: GPUPipelineLayout, storage: number[], written: number[], params: number}} Layout
+   *   storage: the bindings that are storage; written: those of them that kernels write; params: the one that is the parameter block, or -1
    * @typedef {{layout: Layout, entries: Entry[], group: GPUBindGroup, params: GPUBuffer | null, used: number, proven: Set<GPUComputePipeline>}} BindingSet
    *   params: the parameter buffer that the group shows; used: as with buffers; proven: the kernels with which the group has passed the
    *   browser's validation
    * @typedef {[skip: number, host: any, at: number, width: number, pitch: number, count: number]} Rows
    * @typedef {{staging: GPUBuffer, size: number, rows: Rows}} Readback
+   * @typedef {{pipeline: GPUComputePipeline, set: BindingSet, group: GPUBindGroup, own: boolean, groups: Uint32Array, offset: Uint32Array}} Launch
+   *   own: the group is not the set's
+   * @typedef {{session: Session, version: number, launches: Launch[], params: Uint32Array, block: GPUBuffer | null, scratch: Buffer[], read: {buffer: Buffer, offset: number, size: number, rows: Rows} | null}} Repeat
+   *   what a message has had the device do: launches with their parameter blocks, the buffer that these were in, and a read at the end;
+   *   version: see #version; scratch: in which buffers there are results that nobody has but the read
    * @typedef {(ticket: number, fulfilled: boolean, value?: unknown) => void} Settle
    * @typedef {(ticket: number, value: number) => void} Settled
    */
@@ -57,6 +64,9 @@
   const memories = new Set();
   /** What came with them. @type {WeakMap<WebAssembly.Memory, Settled | undefined>} */
   const settlers = new WeakMap();
+
+  /** The session that a program has opened last, by its memory. @type {WeakMap<WebAssembly.Memory, Session>} */
+  const latest = new WeakMap();
 
   /** The sessions of each device, with the tickets of its loss. @type {WeakMap<GPUDevice, Map<WeakRef<Session>, number>>} */
   const sessions = new WeakMap();
@@ -109,6 +119,9 @@
     /** Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted. @param {number} need */
     static size(need) { return need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need)); }
 
+    /** Whether one is idle. @param {number} need */
+    has(need) { return (this.#idle.get(Staging.size(need))?.length ?? 0) > 0; }
+
     /** A buffer that was used before, if one is idle. @param {number} need */
     take(need) {
       const idle = this.#idle.get(Staging.size(need))?.pop();
@@ -158,7 +171,7 @@
     #sets = [];
     /** @type {Map<string, Layout>} */
     #layouts = new Map();
-    /** Readbacks that Go has not dropped yet, by ticket. @type {Map<number, Readback>} */
+    /** Readbacks that were not dropped yet, by ticket, or by what is repeated. @type {Map<number | object, Readback>} */
     #readbacks = new Map();
     /** Where Go copies lists and data when its memory is out of reach. */
     #scratch = new Uint8Array(0);
@@ -168,13 +181,21 @@
     #written = null;
     /** What went wrong in the current list. @type {unknown} */
     #error = null;
-    /** How many lists, reads and buffers there were, and after how many of them the device is known to have been idle. */
-    #sent = 0;
-    #done = -1;
     /** How often Go was told of an error of the device timeline. */
     #faulted = 0;
     /** Binding sets and kernels of the current list, once an error scope is open. @type {[BindingSet, GPUBindGroup, GPUComputePipeline][] | null} */
     #trial = null;
+    /** Counts what may have Go do something else at the same message: another kernel, an error, the loss of the device. */
+    #version = 0;
+    /** How many error scopes have ended of which the outcome is not known. */
+    #scopes = 0;
+    /** What Go has the device do, while somebody wants to know and as long as it can be repeated. @type {Repeat | null} */
+    #seen = null;
+    /** Scratch buffers of all repeats, by size. @type {Map<number, Buffer[]>} */
+    #scratches = new Map();
+    #scratched = 0; // their bytes
+    /** What was repeated, which Go does not know of. */
+    repeated = {submissions: 0, dispatches: 0, bytesDown: 0};
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
@@ -215,6 +236,7 @@
     close() {
       this.#flush();
       this.#closed = true;
+      this.#dropScratches();
       sessions.get(this.#device)?.delete(this.#self);
       this.#device.removeEventListener('uncapturederror', this.#uncaptured);
       for (const id of this.#owned) this.#at(id).gpu.destroy();
@@ -238,6 +260,7 @@
     #fault(error, validation, where, ran) {
       if (!error || this.#closed) return;
       this.#faulted++;
+      this.#version++;
       this.#settle(this.#faults, false, Object.assign(failed(error, validation, ran), where));
     }
 
@@ -252,7 +275,12 @@
      * @param {(error: GPUError) => void} refused @param {() => void} [passed]
      */
     #popScope(refused, passed = () => {}) {
-      this.#device.popErrorScope().then((error) => error ? refused(error) : passed(), () => {});
+      this.#scopes++;
+      this.#device.popErrorScope().then((error) => {
+        this.#scopes--;
+        if (error) refused(error);
+        else passed();
+      }, () => { this.#scopes--; });
     }
 
     /** Ends the error scope of a list. @param {number} list its number */
@@ -272,7 +300,6 @@
      * @param {() => number} name gives the buffer's number, if it has one yet @param {() => void} [made]
      */
     #create(label, size, usage, name, made) {
-      this.#sent++;
       this.#device.pushErrorScope('out-of-memory');
       try {
         return this.#device.createBuffer({label, size, usage});
@@ -290,7 +317,11 @@
     }
 
     /** Reports the loss of the device, unless the session is closed. @param {number} ticket @param {GPUDeviceLostInfo} info */
-    tell(ticket, {reason, message}) { if (!this.#closed) this.#settle(ticket, true, {reason, message: message + this.#last()}); }
+    tell(ticket, {reason, message}) {
+      this.#version++;
+      this.#faulted++;
+      if (!this.#closed) this.#settle(ticket, true, {reason, message: message + this.#last()});
+    }
 
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
     idle(ticket) {
@@ -298,15 +329,11 @@
       this.#queue.onSubmittedWorkDone().then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
     }
 
-    /** Begins to wait for what was submitted so far, and returns what is called when that is done. */
-    mark() {
-      this.#flush();
-      const sent = this.#sent;
-      return () => { this.#done = Math.max(this.#done, sent); };
-    }
+    /** Submits what is recorded. */
+    send() { this.#flush(); }
 
-    /** Whether all that was submitted is known to be done. */
-    isIdle() { return this.#sent === this.#done; }
+    /** Whether there never was an error of the device timeline. */
+    get sound() { return this.#faulted === 0; }
 
     /** @param {number} id @returns {Buffer} */
     #at(id) { return /** @type {Buffer} */ (this.#buffers[id]); }
@@ -318,7 +345,6 @@
      */
     importBuffer(id, gpu) {
       this.#register(id, gpu);
-      this.#sent++;
       this.#device.pushErrorScope('validation');
       const encoder = this.#device.createCommandEncoder({label: 'sublet'});
       encoder.clearBuffer(gpu, 0, 0);
@@ -343,6 +369,7 @@
     /** Shows the page a buffer. @param {number} id */
     buffer(id) {
       this.#flush();
+      this.#version++;
       const buffer = this.#at(id);
       buffer.shown = true;
       return buffer.gpu;
@@ -354,6 +381,7 @@
     /** @param {number} id */
     freeBuffer(id) {
       this.#flush();
+      this.#version++;
       if (this.#owned.delete(id)) this.#at(id).gpu.destroy();
       this.#buffers[id] = undefined;
     }
@@ -365,19 +393,20 @@
       if (known) return known;
       /** @type {GPUBindGroupLayoutEntry[]} */
       const entries = [];
-      const storage = [];
+      const storage = [], written = [];
       let params = -1;
       for (let binding = 0; binding < MAX_BINDINGS; binding++) {
         const access = (binding < 16 ? low >>> (2 * binding) : high >>> (2 * binding - 32)) & 3;
         if (access === NONE) continue;
         if (access === PARAMS) params = binding;
         else storage.push(binding);
+        if (access === READ_WRITE) written.push(binding);
         entries.push({binding, visibility: STAGE_COMPUTE, buffer: access === PARAMS
           ? {type: 'uniform', hasDynamicOffset: true, minBindingSize: MAX_PARAMS}
           : {type: access === READ ? 'read-only-storage' : 'storage'}});
       }
       const bindGroup = this.#device.createBindGroupLayout({label: 'sublet', entries});
-      const layout = {bindGroup, pipeline: this.#device.createPipelineLayout({label: 'sublet', bindGroupLayouts: [bindGroup]}), storage, params};
+      const layout = {bindGroup, pipeline: this.#device.createPipelineLayout({label: 'sublet', bindGroupLayouts: [bindGroup]}), storage, written, params};
       this.#layouts.set(key, layout);
       return layout;
     }
@@ -398,7 +427,10 @@
     }
 
     /** @param {number} id @param {GPUComputePipeline} pipeline */
-    addKernel(id, pipeline) { this.#kernels[id] = pipeline; }
+    addKernel(id, pipeline) {
+      this.#version++;
+      this.#kernels[id] = pipeline;
+    }
 
     /** @param {number} id */
     freeKernel(id) { this.#kernels[id] = undefined; }
@@ -436,7 +468,7 @@
         if (wrong) return failure('ErrInvalid', wrong);
       }
       this.#error = null;
-      this.#sent++;
+      if (this.#seen) this.#see(words, new Uint32Array(heap, paramsSize > 0 ? paramsAt : 0, paramsSize / 4));
       try {
         if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
         for (let i = 0; i < wordCount; i += words[i] >>> 8) {
@@ -444,6 +476,7 @@
           if (!this.#trial && this.#mayFail(words, i)) {
             this.#device.pushErrorScope('validation');
             this.#trial = [];
+            this.#seen = null;
           }
           switch (words[i] & 0xff) {
             case DISPATCH: this.#dispatch(words, i); break;
@@ -462,7 +495,131 @@
         this.#encoder = this.#pass = null;
       }
       if (this.#trial) this.#popList(number);
+      if (this.#error) this.#seen = null;
       return this.#error;
+    }
+
+    // What a message of the page's has had the device do is done again without Go, as long as Go would have the same done.
+
+    /** Begins to note what Go has the device do. */
+    watch() {
+      this.#seen = {session: this, version: this.#version, launches: [], params: new Uint32Array(0), block: null, scratch: [], read: null};
+    }
+
+    /**
+     * Ends that, and returns what can be repeated, if all can.
+     * @param {number} targets how many buffers are meant to be written: others are scratch of Go's, which may be somebody's memory the next time.
+     *   Where none is, there is scratch of the session's instead @returns {Repeat | null}
+     */
+    watched(targets) {
+      const seen = this.#seen;
+      this.#seen = null;
+      if (!seen || this.#closed || seen.version !== this.#version) return null;
+      seen.block = this.#params;
+      const written = new Set(seen.launches.flatMap(({set: {layout, entries}}) => entries.filter(({binding}) => layout.written.includes(binding)).map(({buffer}) => buffer)));
+      if (targets > 0 || written.size === 0) return written.size <= targets ? seen : null;
+      return this.#moved(seen, [...written]);
+    }
+
+    /** Notes the launches of a list, if there is nothing else in it. @param {Uint32Array} words @param {Uint32Array} params */
+    #see(words, params) {
+      const seen = /** @type {Repeat} */ (this.#seen);
+      this.#seen = null;
+      if (seen.launches.length > 0 || seen.read) return;
+      for (let i = 0; i < words.length; i += words[i] >>> 8) {
+        const set = this.#sets[words[i + 2]], pipeline = this.#kernels[words[i + 1]];
+        if ((words[i] & 0xff) !== DISPATCH || !set?.group || !pipeline) return;
+        if (words[i + 3] * words[i + 4] * words[i + 5] > 0) seen.launches.push({pipeline, set, group: set.group, own: false, groups: words.slice(i + 3, i + 6), offset: words.slice(i + 6, i + 7)});
+      }
+      seen.params = params.slice();
+      this.#seen = seen;
+    }
+
+    /** Has launches use scratch of the session's in place of Go's buffers. @param {Repeat} seen @param {Buffer[]} written @returns {Repeat | null} */
+    #moved(seen, written) {
+      const read = seen.read;
+      if (!read || written.some(({gpu: {size}}) => size > SCRATCH)) return null;
+      if (this.#scratched > SCRATCHES) {
+        this.#dropScratches();
+        return null;
+      }
+      /** @type {Map<Buffer, Buffer>} */
+      const moved = new Map(), taken = new Map();
+      for (const buffer of written) {
+        const {size} = buffer.gpu, list = this.#scratches.get(size) ?? [], at = taken.get(size) ?? 0;
+        if (at === list.length) {
+          /** @type {Buffer} */
+          const scratch = {gpu: this.#create('sublet scratch', size, STORAGE | COPY_SRC | COPY_DST, () => UNNAMED, () => { scratch.made = true; }), used: 0, made: false, shown: false};
+          list.push(scratch);
+          this.#scratched += size;
+        }
+        this.#scratches.set(size, list);
+        taken.set(size, at + 1);
+        moved.set(buffer, list[at]);
+      }
+      const to = (/** @type {Buffer} */ buffer) => moved.get(buffer) ?? buffer;
+      for (const launch of seen.launches) {
+        const entries = launch.set.entries.map((entry) => ({...entry, buffer: to(entry.buffer)}));
+        launch.group = this.#newGroup(launch.set.layout, entries, this.#params);
+        launch.own = true;
+      }
+      return {...seen, scratch: [...moved.values()], read: {...read, buffer: to(read.buffer)}};
+    }
+
+    #dropScratches() {
+      this.#version++; // those who use them are noted anew
+      for (const {gpu} of [...this.#scratches.values()].flat()) gpu.destroy();
+      this.#scratches.clear();
+      this.#scratched = 0;
+    }
+
+    /**
+     * Does again what was noted, and has what is read copied to host memory. Returns false if it cannot be repeated, and else nothing or a
+     * promise, whose error's name is that of Go's.
+     * @param {Repeat} repeat @param {Uint8Array | null} host @returns {false | undefined | Promise<void>}
+     */
+    repeat(repeat, host) {
+      const {session, version, launches, params, block, scratch, read} = repeat;
+      const stands = session === this && version === this.#version && this.#scopes === 0 && block === this.#params && (!read || this.#staging.has(read.size)) &&
+        scratch.every(({made}) => made) && launches.every(({own, set, group}) => own || set.group === group);
+      if (!stands) return false;
+      this.#flush();
+      if (launches.length > 0) this.#launch(launches, params);
+      if (!read) {
+        this.#flush();
+        return undefined;
+      }
+      const [skip, , , width, pitch, count] = read.rows;
+      this.repeated.bytesDown += width * count;
+      const key = {}; // the same may be read several times at once
+      return this.#copyOut(key, read.buffer, read.offset, read.size, [skip, host, 0, width, pitch, count]).then(() => {
+        if (this.#taken(key)) return;
+        this.drop(key);
+        const wrong = host && hostError(host, 0, width);
+        throw wrong ? failure('ErrInvalid', wrong) : failure('ErrDeviceLost', 'what was read is gone');
+      }, (error) => {
+        this.drop(key);
+        throw error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : failure('ErrDeviceLost', String(error));
+      });
+    }
+
+    /** @param {Launch[]} launches @param {Uint32Array} params */
+    #launch(launches, params) {
+      if (params.length > 0) this.#setParams(/** @type {ArrayBuffer} */ (params.buffer), 0, params.byteLength);
+      const pass = this.#openEncoder().beginComputePass(KERNELS);
+      let last = null;
+      for (const {pipeline, set, group, groups, offset} of launches) {
+        if (pipeline !== last) {
+          pass.setPipeline(last = pipeline);
+          this.#ran[this.#runs++ % RAN] = pipeline;
+        }
+        if (set.layout.params >= 0) pass.setBindGroup(0, group, offset, 0, 1);
+        else pass.setBindGroup(0, group);
+        pass.dispatchWorkgroups(groups[0], groups[1], groups[2]);
+      }
+      pass.end();
+      this.repeated.submissions++;
+      this.repeated.dispatches += launches.length;
     }
 
     /** Whether the browser may find fault with a command that Go has checked. @param {Uint32Array} words @param {number} i */
@@ -562,15 +719,17 @@
 
     /** Makes the bind group of a set. @param {BindingSet} set */
     #group(set) {
-      /** @type {GPUBindGroupEntry[]} */
-      const entries = set.entries.map(({binding, buffer, offset, size}) =>
-        ({binding, resource: {buffer: buffer.gpu, offset, size}}));
-      if (set.layout.params >= 0) {
-        const buffer = /** @type {GPUBuffer} */ (set.params = this.#params);
-        entries.push({binding: set.layout.params, resource: {buffer, size: MAX_PARAMS}});
-      }
+      if (set.layout.params >= 0) set.params = this.#params;
       set.proven.clear();
-      set.group = this.#device.createBindGroup({label: 'sublet', layout: set.layout.bindGroup, entries});
+      set.group = this.#newGroup(set.layout, set.entries, set.params);
+    }
+
+    /** @param {Layout} layout @param {Entry[]} list @param {GPUBuffer | null} params */
+    #newGroup(layout, list, params) {
+      /** @type {GPUBindGroupEntry[]} */
+      const entries = list.map(({binding, buffer, offset, size}) => ({binding, resource: {buffer: buffer.gpu, offset, size}}));
+      if (layout.params >= 0) entries.push({binding: layout.params, resource: {buffer: /** @type {GPUBuffer} */ (params), size: MAX_PARAMS}});
+      return this.#device.createBindGroup({label: 'sublet', layout: layout.bindGroup, entries});
     }
 
     /** @param {Uint32Array} words @param {number} i */
@@ -637,9 +796,22 @@
      *   skip: bytes before the first one; at: where it goes in the host memory
      */
     read(ticket, id, offset, size, ...rows) {
-      this.#sent++;
-      const buffer = this.#at(id), used = this.#staging.take(size);
-      const scopes = used && isSound(buffer) ? [] : /** @type {const} */ (['validation', 'out-of-memory']);
+      const buffer = this.#at(id), used = this.#staging.has(size) && isSound(buffer), faulted = this.#faulted;
+      if (this.#seen?.read || !used || !rows[1]) this.#seen = null;
+      if (this.#seen) this.#seen.read = {buffer, offset, size, rows: [rows[0], null, 0, rows[3], rows[4], rows[5]]};
+      this.#copyOut(ticket, buffer, offset, size, rows).then(() => {
+        this.#settled(ticket, faulted === this.#faulted && this.#taken(ticket) ? 1 : 0);
+      }, (error) => { // of mapAsync it says that there is no memory, as the arguments are right
+        this.#settle(ticket, false, error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : error);
+      });
+    }
+
+    /**
+     * Begins to copy bytes to a staging buffer, where the readback of the key finds them.
+     * @param {number | object} key @param {Buffer} buffer @param {number} offset @param {number} size @param {Rows} rows @returns {Promise<unknown>}
+     */
+    #copyOut(key, buffer, offset, size, rows) {
+      const used = this.#staging.take(size), scopes = used && isSound(buffer) ? [] : /** @type {const} */ (['validation', 'out-of-memory']);
       if (scopes.length > 0) this.#flush();
       for (const scope of scopes) this.#device.pushErrorScope(scope);
       const staging = used ?? this.#staging.make(size);
@@ -647,16 +819,12 @@
       this.#flush();
       // What is wrong is this read's: where the copy was refused, there is something to map all the same. A device that is lost rejects.
       const errors = scopes.map(() => this.#device.popErrorScope().then((error) => { if (error) throw failed(error); }, () => {}));
-      const mapped = staging.mapAsync(MODE_READ, 0, size), {length} = errors, faulted = this.#faulted;
-      this.#readbacks.set(ticket, {staging, size, rows});
-      (length > 0 ? Promise.all([...errors, mapped]) : mapped).then(() => {
-        this.#settled(ticket, faulted === this.#faulted && this.#taken(ticket) ? 1 : 0);
-      }, (error) => { // of mapAsync it says that there is no memory, as the arguments are right
-        this.#settle(ticket, false, error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : error);
-      });
+      const mapped = staging.mapAsync(MODE_READ, 0, size);
+      this.#readbacks.set(key, {staging, size, rows});
+      return errors.length > 0 ? Promise.all([...errors, mapped]) : mapped;
     }
 
-    /** Takes a readback, unless it was given up or the memory is gone. @param {number} ticket */
+    /** Takes a readback, unless it was given up or the memory is gone. @param {number | object} ticket */
     #taken(ticket) {
       const [, host, at, width, pitch, count] = this.#readbacks.get(ticket)?.rows ?? [0, null, 0, 0, 0, 0];
       if (count === 0 || host && hostError(host, at, (count - 1) * pitch + width)) return false;
@@ -669,7 +837,7 @@
       return true;
     }
 
-    /** Shows the bytes of a readback until it is dropped. @param {number} ticket */
+    /** Shows the bytes of a readback until it is dropped. @param {number | object} ticket */
     window(ticket) {
       const {staging, size} = /** @type {Readback} */ (this.#readbacks.get(ticket));
       try {
@@ -679,7 +847,7 @@
       }
     }
 
-    /** Copies the rows of a readback. @param {number} ticket */
+    /** Copies the rows of a readback. @param {number | object} ticket */
     take(ticket) {
       const {rows: [skip, host, at, width, pitch, count]} = /** @type {Readback} */ (this.#readbacks.get(ticket));
       const span = (count - 1) * pitch + width;
@@ -692,7 +860,7 @@
       }
     }
 
-    /** Forgets a readback. @param {number} ticket */
+    /** Forgets a readback. @param {number | object} ticket */
     drop(ticket) {
       const staging = this.#readbacks.get(ticket)?.staging;
       this.#readbacks.delete(ticket);
@@ -799,11 +967,15 @@
       settlers.set(memory, settled);
     },
 
-    /** Resolves when a device has done what was submitted, of which its sessions then know. @param {GPUDevice} device */
+    /** The session that a program has opened last, unless it logs. @param {WebAssembly.Memory} memory */
+    sessionOf(memory) { return latest.get(memory); },
+
+    /** Resolves when a device has done what was submitted, to whether its sessions never had an error. @param {GPUDevice} device */
     async idle(device) {
-      const marks = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref()?.mark());
+      const open = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref());
+      for (const session of open) session?.send();
       await device.queue.onSubmittedWorkDone();
-      for (const done of marks) done?.();
+      return open.every((session) => session?.sound ?? true);
     },
 
     /**
@@ -817,7 +989,9 @@
         new Uint32Array(memory.buffer, at, 4).every((word, i) => word === proof[i]);
       for (const ref of memories) if (!ref.deref()) memories.delete(ref);
       const memory = [...memories].map((ref) => ref.deref()).find(holdsProof);
-      return {session: new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory, memory && settlers.get(memory)), shared: memory !== undefined};
+      const session = new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory, memory && settlers.get(memory));
+      if (memory && rung === 0) latest.set(memory, session);
+      return {session, shared: memory !== undefined};
     },
   });
   Reflect.set(globalThis, Symbol.for('sublet.glue'), glue);

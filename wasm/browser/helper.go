@@ -22,7 +22,6 @@ type helper struct {
 	session js.Value
 	run     js.Value // its method submit
 	read    js.Value // and read
-	isIdle  js.Value
 
 	table []uint32 // of the current list's host data; see submit in glue.js
 	args  []any
@@ -72,7 +71,7 @@ func newHelper(glue js.Value, d *device) *helper {
 	session := opened.Get("session")
 	// Calling a bound function is several times cheaper than calling a method by name.
 	bound := func(method string) js.Value { return session.Get(method).Call("bind", session) }
-	return &helper{shared: opened.Get("shared").Bool(), session: session, run: bound("submit"), read: bound("read"), isIdle: bound("isIdle")}
+	return &helper{shared: opened.Get("shared").Bool(), session: session, run: bound("submit"), read: bound("read")}
 }
 
 // address returns where a slice begins in Go's memory, which is what the helper calls it. Slices that come here are on

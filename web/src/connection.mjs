@@ -8,6 +8,7 @@ import {Numbers} from './numbers.mjs';
 import {Objects} from './objects.mjs';
 import {Program} from './program.mjs';
 import {Command} from './protocol.mjs';
+import {nothing} from './repeats.mjs';
 import {onAbort} from './source.mjs';
 
 /** @typedef {import('./memory.mjs').Held} Held */
@@ -17,6 +18,10 @@ import {onAbort} from './source.mjs';
 const POST_WORDS = 8192;
 /** How long a message may wait that is only about closing, in milliseconds. */
 const LINGER = 50;
+/** The bit of what a message is answered with that says that it may do something else the next time; see wasm/internal/page. */
+const VARIES = 1 << 16;
+/** The bit that says that nothing is left to do, and no error to tell. */
+const RESTS = 1 << 17;
 
 /**
  * What a connection uses of a program.
@@ -42,11 +47,13 @@ export class Connection {
   #program;
   /** @protected */
   message;
+  /** The program's memory. @protected @type {{readonly buffer: ArrayBuffer}} */
+  memory;
   /** @protected */
   answers = new Answers();
   /** @protected */
   objects = new Objects();
-  handles = new Numbers();
+  handles = new Numbers((handle) => this.repeats?.forget(handle));
   /** Whether goroutines get their turn as soon as a message is posted, and not when the current task is over. @protected */
   eager = false;
   /** The innermost scope whose function is running just now. @type {import('./scope.mjs').Scope | null} */
@@ -55,6 +62,12 @@ export class Connection {
   leaks = null;
   #scheduled = false;
   #lingering = false;
+  /** Does messages again that were posted before. @protected @type {import('./repeats.mjs').Repeats | null} */
+  repeats = null;
+  /** Whether the program is done with everything, and keeps nothing for later. */
+  #clean = false;
+  /** Whether it may have an error that nobody was told. */
+  #failed = false;
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;
   #pumping = false;
@@ -76,6 +89,7 @@ export class Connection {
   /** @param {Served} program */
   constructor(program) {
     this.#program = program;
+    this.memory = program.memory;
     this.message = new Message(program.memory, (words) => this.#answer('sublet_arena', words));
     program.rest.composed = () => this.message.at;
     program.ended.then((why) => this.#die(why));
@@ -126,7 +140,9 @@ export class Connection {
   dismiss() {
     if (!this.#program) return;
     this.#program = null;
-    this.message = new Message({buffer: new ArrayBuffer(0)}, () => 0);
+    this.memory = {buffer: new ArrayBuffer(0)};
+    this.message = new Message(this.memory, () => 0);
+    this.repeats = null;
     this.answers.refuse(/** @type {import('./errors.mjs').SubletError} */ (this.#refused));
     this.objects.clear();
     for (const store of this.#releases) store.released();
@@ -187,12 +203,19 @@ export class Connection {
 
   /** @protected */
   post() {
-    const words = this.message.at;
-    if (words === 0) return;
-    this.message.at = 0;
+    if (this.message.at === 0) return;
     this.#flushed = false;
-    const outcome = this.#enter(({rest}) => rest.post(words, this.objects.lends)), unfinished = Math.max(outcome, 0);
-    this.#resting = outcome < 0;
+    const words = this.message.end(), {uses} = this.message, repeats = this.#clean ? this.repeats : null;
+    this.message.uses = nothing();
+    if (repeats && this.#repeat(repeats, words, uses)) return;
+    const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~(VARIES | RESTS);
+    this.#resting = (answer & RESTS) !== 0;
+    this.#clean = unfinished === 0 && !this.message.kept;
+    repeats?.posted(unfinished === 0);
+    if (answer & VARIES) {
+      this.#failed = true;
+      this.repeats?.clear();
+    }
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -206,6 +229,16 @@ export class Connection {
 
   /** Whether there is nothing to wait for: everything was posted, and is done. @protected */
   get resting() { return this.#resting && this.message.at === 0; }
+
+  /** Does what a message says without the program, if it can. @param {import('./repeats.mjs').Repeats} repeats @param {Uint32Array} words @param {import('./repeats.mjs').Uses} uses */
+  #repeat(repeats, words, uses) {
+    const done = repeats.run(words, uses, (number) => this.objects.at(number));
+    if (typeof done === 'boolean') return done;
+    const {ticket, object} = done, settle = (/** @type {any[]} */ ...error) => this.answers.settle(ticket, undefined, ...error);
+    this.takeObject(object);
+    done.done.then(() => settle(), ({name, message}) => settle(name, `sublet: read: ${message}`));
+    return true;
+  }
 
   /** @protected @param {number} command @param {readonly number[]} words */
   send(command, words) {
@@ -302,9 +335,15 @@ export class Connection {
   /** Keeps an object until Go asks for it. @param {unknown} object @returns {number} */
   put(object) { return this.objects.put(object); }
 
+  /** Whether the program has handed everything to the device, and has no error to tell. @protected */
+  get done() { return this.#clean && !this.message.kept && !this.#failed; }
+
+  /** Whoever asks the program now is told its error. @protected */
+  heard() { this.#failed = false; }
+
   flush() {
     this.check();
-    if (this.message.at === 0 && (this.#flushed || this.#resting)) return;
+    if (this.message.at === 0 && (this.#flushed || this.#resting || this.repeats && this.done)) return;
     this.message.command(Command.Flush, []);
     this.post();
     this.#flushed = true;
@@ -315,7 +354,13 @@ export class Connection {
     this.check();
     this.post();
     const address = this.#answer('sublet_stats');
-    return new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice();
+    const counters = new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice(), more = this.repeats?.counts;
+    if (more) {
+      counters[1] += more.bytesDown;
+      counters[2] += more.submissions;
+      counters[3] += more.dispatches;
+    }
+    return counters;
   }
 
   // What the page has of the program's.

@@ -159,8 +159,8 @@ async function instantiate({module, threads, alone}, imports) {
   }
 }
 
-/** Waits for WebGPU alone. A device that is lost is none's to wait for: Go tells. @param {GPUDevice} device @returns {Promise<void>} */
-export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(device).catch(() => {});
+/** Waits for WebGPU alone, and returns whether it had no errors. A device that is lost is none's to wait for: Go tells. @param {GPUDevice} device @returns {Promise<boolean>} */
+export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(device).catch(() => false);
 
 /** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {string} [driver] of its devices */
 async function programOf(program, driver) {

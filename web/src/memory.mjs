@@ -63,6 +63,9 @@ export class Held {
     return this.handle = handle;
   }
 
+  /** Whether it is a dense matrix in memory of the device's and nowhere else. */
+  get plain() { return false; }
+
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
     if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
@@ -125,6 +128,9 @@ export class Memory extends Held {
   get form() {
     return this.type.id | (this.byColumns ? Form.Columns : 0) | (this.padded ? Form.Padded : 0);
   }
+
+  /** @override */
+  get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
 
   /** The elements from the first to the last, gaps included. */
   get span() {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {failure} from './errors.mjs';
+import {Command} from './protocol.mjs';
+import {nothing} from './repeats.mjs';
 
 /** A number of 64 bits in two words, the low one first. @param {number} n a safe integer @returns {number[]} */
 export const long = (n) => [n % 2 ** 32 >>> 0, Math.floor(n / 2 ** 32) >>> 0];
+
+/** Commands that have the device get everything. @type {ReadonlySet<number>} */
+const FLUSHES = new Set([Command.Flush, Command.Read, Command.Wait]);
+/** Commands that leave nothing for the device. @type {ReadonlySet<number>} */
+const NEUTRAL = new Set([Command.New, Command.Data, Command.Close, Command.Func, Command.Forget]);
 
 /**
  * The message that is being written, in memory of the Go program. A program that fails halfway is taken back with
@@ -16,6 +23,10 @@ export class Message {
   #capacity = 0;
   /** How many words are written. */
   at = 0;
+  /** What the commands speak of. */
+  uses = nothing();
+  /** Whether the program may keep some of what it was told for later. */
+  kept = false;
 
   /**
    * @param {{readonly buffer: ArrayBuffer}} memory of the Go program
@@ -54,9 +65,18 @@ export class Message {
    * @param {number} command @param {readonly number[]} words
    */
   command(command, words) {
+    if (FLUSHES.has(command)) this.kept = false;
+    else if (!NEUTRAL.has(command)) this.kept = true;
     this.reserve(words.length + 1);
     this.put(((words.length + 1) << 8) | command);
     for (const word of words) this.put(word);
+  }
+
+  /** Ends the message, and returns its words. */
+  end() {
+    const words = this.#words.subarray(0, this.at);
+    this.at = 0;
+    return words;
   }
 
   /** Takes back what was written since a place, and returns it as long as nothing else is written. @param {number} start */

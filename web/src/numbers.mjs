@@ -5,6 +5,12 @@ export class Numbers {
   #next = 1;
   /** @type {number[]} */
   #free = [];
+  #given;
+
+  /** @param {(n: number) => void} [given] is told of what is taken back */
+  constructor(given) {
+    this.#given = given;
+  }
 
   take() {
     return this.#free.pop() ?? this.#next++;
@@ -12,6 +18,7 @@ export class Numbers {
 
   /** @param {number} n */
   give(n) {
+    this.#given?.(n);
     this.#free.push(n);
   }
 }

@@ -18,6 +18,9 @@ export class Objects {
     return number;
   }
 
+  /** What is kept. @param {number} number @returns {any} */
+  at(number) { return this.#objects.get(number); }
+
   /** Called by Go. @param {number} number */
   take(number) {
     const object = this.#objects.get(number);

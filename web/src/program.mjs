@@ -78,8 +78,11 @@ export class Program {
     const header = m.at;
     m.put(0);
     if (node.memory) {
-      m.put(node.memory.use(this.#where));
+      const handle = node.memory.use(this.#where);
+      m.put(handle);
+      m.uses.handles.push(handle);
       this.external ||= node.memory.hosted;
+      m.uses.other ||= !node.memory.plain;
       this.leaves?.add(node);
     } else if (args && numbers) { // Op.Shape, Op.Tensor, Op.Layer
       m.put(numbers[0]);
@@ -103,6 +106,7 @@ export class Program {
   /** @param {import('./func.mjs').FuncRef} func */
   #function(func) {
     if (func.closed) throw failure('ErrClosed', this.#where, `the function ${func.name} was closed`);
+    this.#message.uses.handles.push(-func.handle);
     return func.handle;
   }
 }

@@ -89,13 +89,15 @@ export class Recording {
 
   run() {
     const where = 'run', held = this.#held, handle = held.use(where);
-    let hosted = false;
+    let hosted = false, plain = true;
     for (const leaf of this.#leaves) {
       const memory = latest(leaf);
       memory.use(where);
       hosted ||= memory.hosted;
+      plain &&= memory.plain;
     }
-    held.session.replay(handle, hosted);
+    for (const leaf of this.#targets) plain &&= latest(leaf).plain;
+    held.session.replay(handle, hosted, plain);
     for (const leaf of this.#targets) wrote(latest(leaf).store);
     return this.#result;
   }

@@ -8,6 +8,7 @@ import {idle, suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
+import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -18,14 +19,17 @@ import {OBJECT} from './source.mjs';
 
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
+/** How often Go is asked whether the device has done everything, although it has: it then forgets what might have failed. */
+const WAITS = 64;
 
 /** What is asked of a Go program about matrices, in commands. */
 export class Session extends Connection {
-  #funcs = new Numbers();
+  #waits = 0;
+  #funcs = new Numbers((handle) => this.repeats?.forget(-handle));
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
   /** The device beneath, of WebGPU. @type {GPUDevice | null} */
-  device = null;
+  #device = null;
   /** What computes, for texts. */
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
@@ -46,6 +50,13 @@ export class Session extends Connection {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
     return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+  }
+
+  get device() { return this.#device; }
+
+  set device(device) {
+    this.#device = device;
+    if (device) this.repeats ??= new Repeats(this.memory);
   }
 
   /** Refuses what cannot be recorded. @param {string} where */
@@ -80,6 +91,7 @@ export class Session extends Connection {
     const object = this.objects.put(bytes, !copy);
     this.send(Command.Data, [memory.use('set'), object, bytes.length]);
     wrote(memory.store);
+    if (bytes.length < memory.room * memory.type.size || memory.padded || memory.offset > 0) this.message.command(Command.Flush, []); // where Go has the device put the elements into place
     if (!copy) this.post();
   }
 
@@ -150,7 +162,12 @@ export class Session extends Connection {
     program.leaves = recording?.leaves ?? null;
     this.#into(Command.Assign, program, target, [], node);
     if (recording) return recording.add(target, this.message.cut(start));
-    for (let to = /** @type {Node | null} */ (target); to; to = to.a) if (to.memory) wrote(to.memory.store);
+    for (let to = /** @type {Node | null} */ (target); to; to = to.a) {
+      if (!to.memory) continue;
+      wrote(to.memory.store);
+      this.message.uses.stores.add(to.memory.store);
+    }
+    this.message.uses.other ||= target.rows === 0 || target.cols === 0; // of which no kernel writes anything
     this.#evaluated(program);
   }
 
@@ -220,8 +237,11 @@ export class Session extends Connection {
     if (this.resting && !signal) return this.direct('gpu');
     if (this.device && !signal) {
       this.flush();
-      await idle(this.device); // so that Go need not wait, which takes it longer
+      const {done} = this, fine = await idle(this.device); // so that Go need not wait, mostly
+      this.check();
+      if (done && fine && ++this.#waits % WAITS > 0) return;
     }
+    this.heard();
     return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
@@ -258,6 +278,7 @@ export class Session extends Connection {
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
     this.direct('memory');
+    this.repeats?.clear(); // recordings follow matrices
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
     const ticket = this.answers.take(), handle = this.handles.take();
     try {
@@ -364,9 +385,12 @@ export class Session extends Connection {
     }
   }
 
-  /** @param {number} handle of a recording @param {boolean} hosted whether memory of the page's is read */
-  replay(handle, hosted) {
+  /** @param {number} handle of a recording @param {boolean} hosted whether memory of the page's is read @param {boolean} plain whether all memory is the device's */
+  replay(handle, hosted, plain) {
     this.direct('run');
+    this.message.uses.recordings = true;
+    this.message.uses.handles.push(handle);
+    this.message.uses.other ||= !plain;
     this.send(Command.Replay, [handle]);
     if (hosted) this.post();
   }

@@ -264,18 +264,12 @@ func (b *Bridge) closeMatrix(a []uint32) {
 
 func (b *Bridge) wait(a []uint32) {
 	f := b.Untold()
-	sync := func(ctx context.Context) (any, error) {
+	b.Queue(a[0], func(ctx context.Context) (any, error) {
 		if err := b.dev.Sync(ctx); f == nil {
 			return nil, err
 		}
 		return nil, f
-	}
-	if !gpu.RunsSIMD && b.dev.Idle() { // the page has waited, and sync does not
-		_, err := sync(context.Background())
-		b.Settle(a[0], nil, err)
-		return
-	}
-	b.Queue(a[0], sync)
+	})
 }
 
 // buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.

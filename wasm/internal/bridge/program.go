@@ -234,6 +234,7 @@ func (p *program) evaluate(x anyExpr) *anyDense {
 	m := p.bridge.evaluated(x)
 	p.temps = append(p.temps, m)
 	if x.Solves() {
+		p.bridge.Vary()
 		p.systems = append(p.systems, systems{x, m})
 	}
 	return m

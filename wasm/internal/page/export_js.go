@@ -41,18 +41,18 @@ func exportArena(words uint32) uint32 {
 }
 
 // exportPost executes the message in the arena and returns how many messages are not finished. It then wants to be given
-// a turn, by the resume function of the Go runtime. It returns -1 if nothing at all is left to do, see [Session.Rests].
+// a turn, by the resume function of the Go runtime. Beside that, there may be the bits [Varies] and [Rest].
 //
 //go:wasmexport sublet_post
-func exportPost(words uint32) int32 {
+func exportPost(words uint32) uint32 {
 	if served.session == nil || uint64(words) > uint64(len(arena)) {
 		return 0
 	}
-	unfinished := int32(served.session.Post(arena[:words]))
-	if gpu.RunsSIMD && unfinished == 0 && served.session.Rests() {
-		return -1
+	answer := served.session.Post(arena[:words])
+	if gpu.RunsSIMD && answer&^Varies == 0 && served.session.Rests() {
+		answer |= Rest
 	}
-	return unfinished
+	return uint32(answer)
 }
 
 // counters is where JavaScript finds the statistics.

@@ -57,6 +57,7 @@ type Session struct {
 	queue   [][]uint32
 	working int // messages that are not finished, and goroutines at work of which no event of the page's may wake
 	untold  *Failure
+	varies  bool             // see Vary
 	calls   map[uint32]*Call // by ticket
 }
 
@@ -117,7 +118,26 @@ func (s *Session) Post(message []uint32) (unfinished int) {
 			break
 		}
 	}
+	s.mu.Lock()
+	if s.varies {
+		unfinished |= Varies
+		s.varies = false
+	}
+	s.mu.Unlock()
 	return unfinished
+}
+
+// Varies is the bit of what [Session.Post] returns that says that the page cannot have the device do again what messages have had it do.
+const Varies = 1 << 16
+
+// Rest is the bit of what the export sublet_post answers that says that nothing is left to do, see [Session.Rests].
+const Rest = 1 << 17
+
+// Vary says that the command at hand may do something else the next time, or that others may from now on, as after an error.
+func (s *Session) Vary() {
+	s.mu.Lock()
+	s.varies = true
+	s.mu.Unlock()
 }
 
 // next takes a message from the queue, if there is one.
@@ -199,6 +219,7 @@ func (s *Session) Note(err error) *Failure {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.varies = true
 	if s.untold == nil && !f.Told() {
 		s.untold = f
 	}

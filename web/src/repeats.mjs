@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {Command} from './protocol.mjs';
+
+// Messages that were posted before. What Go has the device do at one is the same again if all that the message does is to compute from
+// matrices in the device's own memory into others, and to read a result. glue.js notes that, and does it again without Go.
+
+/** Where glue.js leaves its helper. */
+const GLUE = Symbol.for('sublet.glue');
+
+/** The longest message that is kept, in words, and how many are. */
+const WORDS = 2048, MOST = 64;
+/** What Go does at a message is noted the second to the eighth time, and then ever less often, where it cannot be repeated. @param {number} times */
+const worthNoting = (times) => times > 1 && (times <= 8 || (times & times - 1) === 0);
+
+/** The words of a command that reads a matrix itself. What else is read is scratch of Go's, as recordings have it, too. */
+const LEAF = 6;
+
+/** A message: its words without ticket and object, its handles, how often it was posted since it was repeated, and what is repeated, see glue.js. @typedef {{words: Uint32Array, handles: number[], posted: number, repeat: any}} Known */
+
+/**
+ * What a message speaks of. handles: of matrices and recordings, and of functions as negative numbers; stores: the memories of the matrices
+ * that it assigns to; recordings: whether it runs recordings; other: whether there is anything that cannot be repeated
+ * @typedef {{handles: number[], stores: Set<unknown>, recordings: boolean, other: boolean}} Uses
+ */
+
+/** Nothing yet. @returns {Uses} */
+export const nothing = () => ({handles: [], stores: new Set(), recordings: false, other: false});
+
+/** Where the ticket of a message's read is, 0 if it has none, and -1 if it has commands that cannot be repeated. @param {Uint32Array} words */
+function readIn(words) {
+  let read = 0, commands = 0;
+  for (let i = 0; i < words.length; i += words[i] >>> 8) {
+    const command = words[i] & 0xff;
+    if (read > 0 || command !== Command.Assign && command !== Command.Replay && command !== Command.Read && command !== Command.Flush) return -1;
+    if (command === Command.Read) read = i + 1;
+    if (command !== Command.Flush) commands++;
+  }
+  return commands > 0 ? read : -1;
+}
+
+/** Whether a message is one that is known. @param {Uint32Array} known @param {Uint32Array} words @param {number} read */
+function same(known, words, read) {
+  if (known.length !== words.length) return false;
+  for (let i = 0; i < words.length; i++) if (known[i] !== words[i] && (read === 0 || i !== read && i !== read + 1)) return false;
+  return true;
+}
+
+/** The messages of a program. */
+export class Repeats {
+  #memory;
+  /** @type {Map<number, Known>} by their hashes */
+  #known = new Map();
+  /** The message that is being posted. @type {Known | null} */
+  #posting = null;
+  #targets = 0;
+  #reads = false;
+
+  /** @param {{readonly buffer: ArrayBuffer}} memory of the program */
+  constructor(memory) {
+    this.#memory = memory;
+  }
+
+  get #session() { return /** @type {any} */ (globalThis)[GLUE]?.sessionOf(this.#memory); }
+
+  /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number} | undefined} */
+  get counts() { return this.#session?.repeated; }
+
+  /** Forgets all: Go may do something else at the same messages. */
+  clear() {
+    this.#known.clear();
+    this.#posting = null;
+  }
+
+  /** Forgets the messages that may speak of a handle, whose number is given to something else. @param {number} handle */
+  forget(handle) {
+    for (const [hash, {handles}] of this.#known) if (handles.includes(handle)) this.#known.delete(hash);
+  }
+
+  /**
+   * Does what a message says, if that can be repeated. Else, until `posted`, what Go does is noted.
+   * @param {Uint32Array} words @param {Uses} uses @param {(object: number) => any} host returns the memory that a read fills
+   * @returns {{ticket: number, object: number, done: Promise<void>} | boolean} whether it is done; with a promise if it reads
+   */
+  run(words, {handles, stores, recordings, other}, host) {
+    this.#posting = null;
+    const read = other || words.length > WORDS ? -1 : readIn(words);
+    if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return false;
+    const session = this.#session;
+    if (!session) return false;
+    const known = this.#find(words, read, handles);
+    if (known.repeat) {
+      const done = session.repeat(known.repeat, read > 0 ? host(words[read + 1]) : null);
+      if (done !== false) {
+        known.posted = 0;
+        return read === 0 || {ticket: words[read], object: words[read + 1], done};
+      }
+      known.repeat = null;
+    }
+    if (!worthNoting(++known.posted)) return false;
+    this.#posting = known;
+    this.#reads = read > 0;
+    this.#targets = recordings ? Infinity : stores.size;
+    session.watch();
+    return false;
+  }
+
+  /** Go has got the message. @param {boolean} finished whether it has done what the message says */
+  posted(finished) {
+    const known = this.#posting;
+    this.#posting = null;
+    const repeat = this.#session?.watched(this.#targets);
+    if (finished && known && repeat && (this.#reads ? repeat.read : repeat.launches.length > 0)) known.repeat = repeat;
+  }
+
+  /** The message among those that are known, to which it is added. @param {Uint32Array} words @param {number} read @param {number[]} handles @returns {Known} */
+  #find(words, read, handles) {
+    let hash = 0;
+    for (let i = 0; i < words.length; i++) if (read === 0 || i !== read && i !== read + 1) hash = Math.imul(hash ^ words[i], 0x01000193) + i | 0;
+    const known = this.#known.get(hash);
+    if (known && same(known.words, words, read)) return known;
+    if (this.#known.size >= MOST) for (const oldest of this.#known.keys()) {
+      this.#known.delete(oldest);
+      break;
+    }
+    const made = {words: words.slice(), handles, posted: 0, repeat: null};
+    if (read > 0) made.words[read] = made.words[read + 1] = 0;
+    this.#known.set(hash, made);
+    return made;
+  }
+}
