@@ -134,7 +134,7 @@ export const tests = {
     await new Promise((done) => { setTimeout(done, 30); });
     several.close();
     pipe.close();
-    for (const promise of [pushed, fed]) await fails('ErrClosed', 'closed in the middle', () => promise);
+    await Promise.all([pushed, fed].map((promise) => fails('ErrClosed', 'closed in the middle', () => promise))); // at once: either may be the first
     const next = await cr.pipeline([good]);
     src.data.set(noise(items));
     check(await next.push(), 'one stage of its own arrays');

@@ -74,6 +74,7 @@ export class Message {
 
   /** Ends the message, and returns its words. */
   end() {
+    this.reserve(0); // the memory may have grown since the last word
     const words = this.#words.subarray(0, this.at);
     this.at = 0;
     return words;
@@ -81,6 +82,7 @@ export class Message {
 
   /** Takes back what was written since a place, and returns it as long as nothing else is written. @param {number} start */
   cut(start) {
+    this.reserve(0);
     const words = this.#words.subarray(start, this.at);
     this.at = start;
     return words;

@@ -243,4 +243,8 @@ test('a message survives the growth of its memory', () => {
   const all = words();
   assert.equal(all.length, 40000);
   for (let i = 0; i < 20000; i++) assert.deepEqual(all.slice(2 * i, 2 * i + 2), [(2 << 8) | 9, i]);
+  memory.grow(1);
+  assert.equal(message.cut(39998).length, 2);
+  memory.grow(1);
+  assert.deepEqual([...message.end().slice(-2)], [(2 << 8) | 9, 19998]);
 });
