@@ -74,7 +74,8 @@ type page struct{ object js.Value }
 // view returns a Uint8Array that begins at a place of the memory and has at least size bytes. Callers copy no more than that.
 func (p page) view(at, size int) (view js.Value, err error) {
 	defer rescue("", &err)
-	if at == 0 && p.object.InstanceOf(bytes) && p.object.Length() >= max(size, 1) {
+	// Not Length: in Node 20 that was seen to be what it had been before the buffer was detached, once the engine had optimised it.
+	if at == 0 && p.object.InstanceOf(bytes) && p.object.Get("byteLength").Int() >= max(size, 1) {
 		return p.object, nil // to make another view takes several calls of JavaScript
 	}
 	v, at, err := Memory{Foreign: p.object, Offset: at, Size: size}.Buffer("")
