@@ -156,8 +156,8 @@ const make = {
     return new Expr(session, nodes.ternary(where, op, x, y, z));
   },
 
-  /** @param {unknown} a @param {string} where @param {unknown} b @returns {Expr} */
-  product(a, where, b) {
+  /** @param {unknown} a @param {string} where @param {number} _ @param {unknown} b @returns {Expr} */
+  product(a, where, _, b) {
     if (typeof b === 'number') throw failure('ErrInvalid', where, 'a number; to scale, use mul');
     const {session, list: [x, y]} = operands(where, [a, b]);
     return new Expr(session, nodes.product(where, x, y));

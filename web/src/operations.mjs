@@ -7,12 +7,132 @@ import {Op, Reduction, Shaping} from './protocol.mjs';
 
 /** @typedef {import('./expr.mjs').Expr} Expr */
 /** @typedef {import('./tensor-expr.mjs').Tensor} Tensor */
+/** @typedef {import('../types/operations.js').ElementOperations<any, any>} ElementOperations */
+/** @typedef {import('../types/operations.js').ExprOperations<any>} ExprOperations */
+/** @typedef {import('../types/operations.js').GpuOperations} GpuOperations */
 
 /** The rows and columns of a result, of the operands and the numbers. @typedef {(...args: any[]) => number[]} ShapeOf */
 
 /** How an operation is computed of what it is called on, its name, its number and its arguments. @template X @typedef {(a: unknown, where: string, op: number, ...x: any[]) => X} Maker */
 
-/** Of how many arguments at most. @template X @param {number} n @param {Maker<X>} make @returns {(a: unknown, where: string, op: number, x: unknown[]) => X} */
+/** Methods of any arguments, which are counted as they are called. @template {PropertyKey} K @template X @typedef {Record<K, (...x: unknown[]) => X>} Methods */
+
+// The tables have names of operations in the order of their numbers. A number is that of the next name; commas are between names of one operation.
+
+/** What matrices and tensors have: how it is computed, and how many arguments the function takes. @type {[kind: string, n: number, names: string][]} */
+const OPERATIONS = [
+  ['unary', 1, `${Op.Neg} neg,negative abs,absolute sign square reciprocal floor ceil round trunc sqrt exp log sin cos tan asin,arcsin acos,arccos atan,arctan sinh
+cosh tanh asinh,arcsinh acosh,arccosh atanh,arctanh exp2 exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma erf erfc sigmoid relu softplus
+elu gelu silu clippedLog clippedSqrt clippedRecip recipOrZero logicalNot isNaN,isnan isInf,isinf isFinite,isfinite bitwiseNot`],
+  ['binary', 2, `${Op.Add} add sub,subtract mul,multiply div,divide ${Op.Hypot} hypot atan2,arctan2 logAddExp,logaddexp fmod mod,remainder floorDiv,floorDivide
+clippedDiv softThreshold hardThreshold sigmoidGrad tanhGrad reluGrad eluGrad logGrad sqrtGrad recipGrad absGrad sinGrad cosGrad asinGrad acosGrad
+sinhGrad coshGrad asinhGrad atanhGrad ${Op.BitAnd} bitwiseAnd bitwiseOr bitwiseXor leftShift rightShift minimum maximum squaredDiff maskNegative
+copyIf copyIfNot equal notEqual less lessEqual greater greaterEqual logicalAnd logicalOr logicalXor`],
+  ['power', 2, `${Op.Pow} pow,power`],
+  ['ternary', 3, `${Op.LogAddExpGrad} logAddExpGrad mulExpDiff mulDiv powBaseGrad powExponentGrad ${Op.Where} where copyIfEqual`],
+  ['limits', 3, `${Op.Clamp} clamp,clip`],
+  ['product', 2, `matmul`],
+  ['reduce', 2, `${Reduction.Sum} sum max min prod mean ${Reduction.Norm1} norm1 norm2 normInf ${Reduction.LogSumExp} logSumExp countNonzero any all argMax,argmax
+argMin,argmin trace`],
+  ['spread', 2, `${Reduction.Var} var std`],
+  ['norm', 3, `${Reduction.NormP} normP`],
+  ['order', 2, `${Op.Sort} sort ${Op.ArgSort} argSort,argsort ${Op.CumSum} cumSum,cumsum ${Op.CumProd} cumProd,cumprod`],
+  ['topmost', 3, `${Op.TopK} topK ${Op.ArgTopK} argTopK`],
+  ['normalise', 2, `${Op.Softmax} softmax ${Op.LogSoftmax} logSoftmax ${Op.Hardmax} hardmax`],
+];
+
+/** Of shapings: how many operands, how many numbers at most, the shape, the names, and whether rows and columns, which come first, may be an array. @typedef {[operands: number, numbers: number, shape: ShapeOf, names: string, sized?: boolean][]} Shapings */
+
+/** What has a matrix before the other operands. @type {Shapings} */
+const SHAPINGS = [
+  [0, 1, (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))], `${Shaping.Diag} diag`],
+  [0, 1, (a, k) => [1, Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))], `${Shaping.Diagonal} diagonal`],
+  [0, 1, (a) => [a.rows, a.cols], `${Shaping.Tril} tril triu ${Shaping.MatrixPower} matrixPower`],
+  [0, 2, (a) => [a.rows, a.cols], `${Shaping.Band} band ${Shaping.Roll} roll`],
+  [0, 1, (a, n) => [a.rows * n, a.cols], `${Shaping.RepeatRows} repeatRows`],
+  [0, 1, (a, n) => [a.rows, a.cols * n], `${Shaping.RepeatCols} repeatCols`],
+  [0, 2, (a, rows, cols) => [a.rows * rows, a.cols * cols], `${Shaping.Tile} tile`, true],
+  [0, 0, (a) => [a.rows, a.cols], `${Shaping.FlipRows} flipRows,flipud flipCols,fliplr ${Shaping.Inverse} inv ${Shaping.PermutedLU} permutedLU cholesky ${Shaping.Eigenvectors}
+eigenvectors ${Shaping.MatrixExp} expm ${Shaping.SymmetricLower} symmetricLower symmetricUpper ${Shaping.Real} real imag angle conj,conjugate`],
+  [0, 5, (a, top, bottom, left, right) => [a.rows + top + bottom, a.cols + left + right], `${Shaping.Pad} pad`],
+  [1, 0, (a, rows) => [rows.rows * rows.cols, a.cols], `${Shaping.TakeRows} takeRows`],
+  [1, 0, (a, cols) => [a.rows, cols.rows * cols.cols], `${Shaping.TakeCols} takeCols`],
+  [1, 0, (a, b) => [a.rows * b.rows, a.cols * b.cols], `${Shaping.Kron} kron`],
+  [1, 0, (a, b) => [a.rows * b.rows, a.cols], `${Shaping.KhatriRao} khatriRao`],
+  [1, 0, (a, b) => [a.rows * a.cols, b.rows * b.cols], `${Shaping.Outer} outer`],
+  [1, 0, (a) => [a.rows, 3], `${Shaping.Cross} cross`],
+  [0, 2, (_a, rows, cols) => [rows, cols], `${Shaping.BroadcastTo} broadcastTo`, true],
+  [1, 0, (_a, b) => [b.rows, b.cols], `${Shaping.Solve} solve ${Shaping.SolveLower} solveLower solveUpper solveStack ${Shaping.SearchSorted} searchSorted,searchsorted`],
+  [0, 0, () => [1, 1], `${Shaping.Det} det logDet detSign ${Shaping.Cond} cond ${Shaping.CountUnique} countUnique`],
+  [0, 0, (a) => [a.rows, Math.min(a.rows, a.cols)], `${Shaping.LowerLU} lowerLU ${Shaping.QFactor} qFactor ${Shaping.LeftVectors} leftVectors`],
+  [0, 0, (a) => [Math.min(a.rows, a.cols), a.cols], `${Shaping.UpperLU} upperLU ${Shaping.RFactor} rFactor`],
+  [1, 0, (a, b) => [a.cols, b.cols], `${Shaping.LeastSquares} lstsq`],
+  [0, 0, (a) => [1, a.cols], `${Shaping.Eigenvalues} eigenvalues,eigvalsh`],
+  [0, 0, (a) => [1, Math.min(a.rows, a.cols)], `${Shaping.SingularValues} singularValues,svdvals`],
+  [0, 0, (a) => [a.cols, Math.min(a.rows, a.cols)], `${Shaping.RightVectors} rightVectors`],
+  [0, 1, (a) => [a.cols, a.rows], `${Shaping.PseudoInverse} pinv`],
+  [0, 1, () => [1, 1], `${Shaping.Rank} rank`],
+  [2, 0, (a) => [a.rows, a.cols], `${Shaping.PutRows} putRows putCols addToRows addToCols`],
+  [1, 1, (a) => [a.rows, a.cols], `${Shaping.PutDiag} putDiag addToDiag`],
+  [1, 2, (a) => [a.rows, a.cols], `${Shaping.Put} put addTo`],
+  [2, 0, (_a, rows, cols) => [rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols], `${Shaping.Gather} gather`],
+  [1, 0, (a, b) => [Math.max(a.rows, b.rows), 1], `${Shaping.DotRows} dotRows`],
+  [1, 0, (a, b) => [1, Math.max(a.cols, b.cols)], `${Shaping.DotCols} dotCols`],
+  [1, 1, (a, b) => [a.rows, b.cols], `${Shaping.MulStack} mulStack`],
+  [0, 3, (_a, bins) => [1, bins], `${Shaping.Histogram} histogram`],
+  [0, 1, (_a, classes) => [1, classes], `${Shaping.BinCount} bincount`],
+  [3, 0, (a) => [a.rows, a.cols], `${Shaping.PutElements} putElements addToElements`],
+  [0, 1, (a, count) => [count * a.cols, count === 0 ? 0 : a.rows / count], `${Shaping.TransposeStack} transposeStack`],
+  [0, 1, (a, k) => [1, k ?? a.rows * a.cols], `${Shaping.Unique} unique uniqueCounts`],
+  [1, 0, (a, b) => [a.rows === 1 ? b.rows : a.rows, a.cols === 1 ? b.cols : a.cols], `${Shaping.Complex} complex`],
+  [0, 0, (a) => [a.cols, a.rows], `${Shaping.ConjTranspose} conjTranspose`],
+];
+
+/** What makes matrices of numbers or of a list, which has -1 operands. @type {Shapings} */
+const MADE = [
+  [0, 3, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))], `${Shaping.Arange} arange`],
+  [0, 3, (_start, _stop, count) => [1, count ?? 50], `${Shaping.Linspace} linspace`],
+  [1, 1, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes], `${Shaping.OneHot} oneHot`],
+  [-1, 0, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols], `${Shaping.VStack} vstack`],
+  [-1, 0, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)], `${Shaping.HStack} hstack`],
+  [0, 4, (rows, cols) => [rows, cols], `${Shaping.RandomBits} randomBits`],
+  [0, 6, (rows, cols) => [rows, cols], `${Shaping.Uniform} uniform normal truncatedNormal gumbel randomIntegers randomMask`, true],
+  [0, 3, (n) => [1, n], `${Shaping.Permutation} permutation`],
+];
+
+/** What a method does, of what it is called on, its name, the operation's number and the arguments. @typedef {(a: any, where: string, op: number, x: any[]) => unknown} Run */
+
+/** Methods that do the same. @typedef {[names: string, run: Run]} Entry */
+
+/**
+ * Gives a class methods as if its body had them.
+ * @template {new (...args: any[]) => object} C @param {C} Class @param {Entry[]} list @returns {any}
+ */
+function withMethods(Class, list) {
+  for (const [names, run] of list) {
+    let number = 0;
+    for (const word of names.split(/\s/)) {
+      if (Number(word) >= 0) {
+        number = Number(word);
+        continue;
+      }
+      const op = number++;
+      for (const name of word.split(',')) {
+        const value = {[name](/** @type {unknown[]} */ ...x) { return run(this, name, op, x); }}[name];
+        Object.defineProperty(Class.prototype, name, {value, writable: true, configurable: true});
+      }
+    }
+  }
+  return Class;
+}
+
+/** How a shaping is computed. @typedef {(a: unknown, where: string, what: number, operands: number, numbers: number, x: unknown[], shape: ShapeOf) => Expr} Shaper */
+
+/** @param {Shaper} make @param {Shapings} table */
+const shapedBy = (make, table) => table.map(/** @returns {Entry} */ ([operands, numbers, shape, names, sized]) => (
+  [names, (a, where, what, x) => make(a, where, what, operands, numbers, sized ? pair(where, x) : x, shape)]));
+
+/** Of how many arguments at most. @param {number} n @param {Maker<unknown>} make @returns {Run} */
 const taking = (n, make) => (a, where, op, x) => {
   if (x.length > n) most(where, x, n);
   return make(a, where, op, ...x);
@@ -21,493 +141,19 @@ const taking = (n, make) => (a, where, op, x) => {
 /**
  * The operations that expressions and tensors have as methods.
  * @template X what they make
- * @param {Record<'unary' | 'binary' | 'power' | 'limits' | 'reduce' | 'spread' | 'normalise' | 'order' | 'topmost' | 'norm', Maker<X>> & {product: (a: unknown, where: string, b: any) => X}} make
+ * @param {Record<'unary' | 'binary' | 'power' | 'limits' | 'product' | 'reduce' | 'spread' | 'normalise' | 'order' | 'topmost' | 'norm', Maker<X>> & {[kind: string]: Maker<X>}} make
+ * @returns {new () => Methods<keyof ElementOperations, X>}
  */
-export const methods = (make) => {
-  const unary = taking(0, make.unary), binary = taking(1, make.binary), power = taking(1, make.power), limits = taking(2, make.limits), product = taking(1, (a, where, _, b) => make.product(a, where, b));
-  const [reduce, spread, normalise, order] = [make.reduce, make.spread, make.normalise, make.order].map((run) => taking(1, run)), [topmost, norm] = [make.topmost, make.norm].map((run) => taking(2, run));
-  return class {
-    /** @param {...unknown} x */
-    neg(...x) { return unary(this, 'neg', Op.Neg, x); }
-    /** @param {...unknown} x */
-    negative(...x) { return unary(this, 'negative', Op.Neg, x); }
-    /** @param {...unknown} x */
-    abs(...x) { return unary(this, 'abs', Op.Abs, x); }
-    /** @param {...unknown} x */
-    absolute(...x) { return unary(this, 'absolute', Op.Abs, x); }
-    /** @param {...unknown} x */
-    sign(...x) { return unary(this, 'sign', Op.Sign, x); }
-    /** @param {...unknown} x */
-    square(...x) { return unary(this, 'square', Op.Square, x); }
-    /** @param {...unknown} x */
-    reciprocal(...x) { return unary(this, 'reciprocal', Op.Recip, x); }
-    /** @param {...unknown} x */
-    floor(...x) { return unary(this, 'floor', Op.Floor, x); }
-    /** @param {...unknown} x */
-    ceil(...x) { return unary(this, 'ceil', Op.Ceil, x); }
-    /** @param {...unknown} x */
-    round(...x) { return unary(this, 'round', Op.Round, x); }
-    /** @param {...unknown} x */
-    trunc(...x) { return unary(this, 'trunc', Op.Trunc, x); }
-    /** @param {...unknown} x */
-    sqrt(...x) { return unary(this, 'sqrt', Op.Sqrt, x); }
-    /** @param {...unknown} x */
-    exp(...x) { return unary(this, 'exp', Op.Exp, x); }
-    /** @param {...unknown} x */
-    log(...x) { return unary(this, 'log', Op.Log, x); }
-    /** @param {...unknown} x */
-    sin(...x) { return unary(this, 'sin', Op.Sin, x); }
-    /** @param {...unknown} x */
-    cos(...x) { return unary(this, 'cos', Op.Cos, x); }
-    /** @param {...unknown} x */
-    tan(...x) { return unary(this, 'tan', Op.Tan, x); }
-    /** @param {...unknown} x */
-    asin(...x) { return unary(this, 'asin', Op.Asin, x); }
-    /** @param {...unknown} x */
-    arcsin(...x) { return unary(this, 'arcsin', Op.Asin, x); }
-    /** @param {...unknown} x */
-    acos(...x) { return unary(this, 'acos', Op.Acos, x); }
-    /** @param {...unknown} x */
-    arccos(...x) { return unary(this, 'arccos', Op.Acos, x); }
-    /** @param {...unknown} x */
-    atan(...x) { return unary(this, 'atan', Op.Atan, x); }
-    /** @param {...unknown} x */
-    arctan(...x) { return unary(this, 'arctan', Op.Atan, x); }
-    /** @param {...unknown} x */
-    sinh(...x) { return unary(this, 'sinh', Op.Sinh, x); }
-    /** @param {...unknown} x */
-    cosh(...x) { return unary(this, 'cosh', Op.Cosh, x); }
-    /** @param {...unknown} x */
-    tanh(...x) { return unary(this, 'tanh', Op.Tanh, x); }
-    /** @param {...unknown} x */
-    asinh(...x) { return unary(this, 'asinh', Op.Asinh, x); }
-    /** @param {...unknown} x */
-    arcsinh(...x) { return unary(this, 'arcsinh', Op.Asinh, x); }
-    /** @param {...unknown} x */
-    acosh(...x) { return unary(this, 'acosh', Op.Acosh, x); }
-    /** @param {...unknown} x */
-    arccosh(...x) { return unary(this, 'arccosh', Op.Acosh, x); }
-    /** @param {...unknown} x */
-    atanh(...x) { return unary(this, 'atanh', Op.Atanh, x); }
-    /** @param {...unknown} x */
-    arctanh(...x) { return unary(this, 'arctanh', Op.Atanh, x); }
-    /** @param {...unknown} x */
-    exp2(...x) { return unary(this, 'exp2', Op.Exp2, x); }
-    /** @param {...unknown} x */
-    exp10(...x) { return unary(this, 'exp10', Op.Exp10, x); }
-    /** @param {...unknown} x */
-    expm1(...x) { return unary(this, 'expm1', Op.Expm1, x); }
-    /** @param {...unknown} x */
-    log2(...x) { return unary(this, 'log2', Op.Log2, x); }
-    /** @param {...unknown} x */
-    log10(...x) { return unary(this, 'log10', Op.Log10, x); }
-    /** @param {...unknown} x */
-    log1p(...x) { return unary(this, 'log1p', Op.Log1p, x); }
-    /** @param {...unknown} x */
-    cbrt(...x) { return unary(this, 'cbrt', Op.Cbrt, x); }
-    /** @param {...unknown} x */
-    rsqrt(...x) { return unary(this, 'rsqrt', Op.Rsqrt, x); }
-    /** @param {...unknown} x */
-    rcbrt(...x) { return unary(this, 'rcbrt', Op.Rcbrt, x); }
-    /** @param {...unknown} x */
-    lgamma(...x) { return unary(this, 'lgamma', Op.Lgamma, x); }
-    /** @param {...unknown} x */
-    digamma(...x) { return unary(this, 'digamma', Op.Digamma, x); }
-    /** @param {...unknown} x */
-    erf(...x) { return unary(this, 'erf', Op.Erf, x); }
-    /** @param {...unknown} x */
-    erfc(...x) { return unary(this, 'erfc', Op.Erfc, x); }
-    /** @param {...unknown} x */
-    sigmoid(...x) { return unary(this, 'sigmoid', Op.Sigmoid, x); }
-    /** @param {...unknown} x */
-    relu(...x) { return unary(this, 'relu', Op.Relu, x); }
-    /** @param {...unknown} x */
-    softplus(...x) { return unary(this, 'softplus', Op.Softplus, x); }
-    /** @param {...unknown} x */
-    elu(...x) { return unary(this, 'elu', Op.Elu, x); }
-    /** @param {...unknown} x */
-    gelu(...x) { return unary(this, 'gelu', Op.Gelu, x); }
-    /** @param {...unknown} x */
-    silu(...x) { return unary(this, 'silu', Op.Silu, x); }
-    /** @param {...unknown} x */
-    clippedLog(...x) { return unary(this, 'clippedLog', Op.ClippedLog, x); }
-    /** @param {...unknown} x */
-    clippedSqrt(...x) { return unary(this, 'clippedSqrt', Op.ClippedSqrt, x); }
-    /** @param {...unknown} x */
-    clippedRecip(...x) { return unary(this, 'clippedRecip', Op.ClippedRecip, x); }
-    /** @param {...unknown} x */
-    recipOrZero(...x) { return unary(this, 'recipOrZero', Op.RecipOrZero, x); }
-    /** @param {...unknown} x */
-    logicalNot(...x) { return unary(this, 'logicalNot', Op.Not, x); }
-    /** @param {...unknown} x */
-    isNaN(...x) { return unary(this, 'isNaN', Op.IsNaN, x); }
-    /** @param {...unknown} x */
-    isnan(...x) { return unary(this, 'isnan', Op.IsNaN, x); }
-    /** @param {...unknown} x */
-    isInf(...x) { return unary(this, 'isInf', Op.IsInf, x); }
-    /** @param {...unknown} x */
-    isinf(...x) { return unary(this, 'isinf', Op.IsInf, x); }
-    /** @param {...unknown} x */
-    isFinite(...x) { return unary(this, 'isFinite', Op.IsFinite, x); }
-    /** @param {...unknown} x */
-    isfinite(...x) { return unary(this, 'isfinite', Op.IsFinite, x); }
-    /** @param {...unknown} x */
-    bitwiseNot(...x) { return unary(this, 'bitwiseNot', Op.BitNot, x); }
-    /** @param {...unknown} x */
-    add(...x) { return binary(this, 'add', Op.Add, x); }
-    /** @param {...unknown} x */
-    sub(...x) { return binary(this, 'sub', Op.Sub, x); }
-    /** @param {...unknown} x */
-    subtract(...x) { return binary(this, 'subtract', Op.Sub, x); }
-    /** @param {...unknown} x */
-    mul(...x) { return binary(this, 'mul', Op.Mul, x); }
-    /** @param {...unknown} x */
-    multiply(...x) { return binary(this, 'multiply', Op.Mul, x); }
-    /** @param {...unknown} x */
-    div(...x) { return binary(this, 'div', Op.Div, x); }
-    /** @param {...unknown} x */
-    divide(...x) { return binary(this, 'divide', Op.Div, x); }
-    /** @param {...unknown} x */
-    pow(...x) { return power(this, 'pow', Op.Pow, x); }
-    /** @param {...unknown} x */
-    power(...x) { return power(this, 'power', Op.Pow, x); }
-    /** @param {...unknown} x */
-    hypot(...x) { return binary(this, 'hypot', Op.Hypot, x); }
-    /** @param {...unknown} x */
-    atan2(...x) { return binary(this, 'atan2', Op.Atan2, x); }
-    /** @param {...unknown} x */
-    arctan2(...x) { return binary(this, 'arctan2', Op.Atan2, x); }
-    /** @param {...unknown} x */
-    logAddExp(...x) { return binary(this, 'logAddExp', Op.LogAddExp, x); }
-    /** @param {...unknown} x */
-    logaddexp(...x) { return binary(this, 'logaddexp', Op.LogAddExp, x); }
-    /** @param {...unknown} x */
-    fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
-    /** @param {...unknown} x */
-    mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
-    /** @param {...unknown} x */
-    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
-    /** @param {...unknown} x */
-    floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
-    /** @param {...unknown} x */
-    floorDivide(...x) { return binary(this, 'floorDivide', Op.FloorDiv, x); }
-    /** @param {...unknown} x */
-    clippedDiv(...x) { return binary(this, 'clippedDiv', Op.ClippedDiv, x); }
-    /** @param {...unknown} x */
-    softThreshold(...x) { return binary(this, 'softThreshold', Op.SoftThreshold, x); }
-    /** @param {...unknown} x */
-    hardThreshold(...x) { return binary(this, 'hardThreshold', Op.HardThreshold, x); }
-    /** @param {...unknown} x */
-    sigmoidGrad(...x) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, x); }
-    /** @param {...unknown} x */
-    tanhGrad(...x) { return binary(this, 'tanhGrad', Op.TanhGrad, x); }
-    /** @param {...unknown} x */
-    reluGrad(...x) { return binary(this, 'reluGrad', Op.ReluGrad, x); }
-    /** @param {...unknown} x */
-    eluGrad(...x) { return binary(this, 'eluGrad', Op.EluGrad, x); }
-    /** @param {...unknown} x */
-    logGrad(...x) { return binary(this, 'logGrad', Op.LogGrad, x); }
-    /** @param {...unknown} x */
-    sqrtGrad(...x) { return binary(this, 'sqrtGrad', Op.SqrtGrad, x); }
-    /** @param {...unknown} x */
-    recipGrad(...x) { return binary(this, 'recipGrad', Op.RecipGrad, x); }
-    /** @param {...unknown} x */
-    absGrad(...x) { return binary(this, 'absGrad', Op.AbsGrad, x); }
-    /** @param {...unknown} x */
-    sinGrad(...x) { return binary(this, 'sinGrad', Op.SinGrad, x); }
-    /** @param {...unknown} x */
-    cosGrad(...x) { return binary(this, 'cosGrad', Op.CosGrad, x); }
-    /** @param {...unknown} x */
-    asinGrad(...x) { return binary(this, 'asinGrad', Op.AsinGrad, x); }
-    /** @param {...unknown} x */
-    acosGrad(...x) { return binary(this, 'acosGrad', Op.AcosGrad, x); }
-    /** @param {...unknown} x */
-    sinhGrad(...x) { return binary(this, 'sinhGrad', Op.SinhGrad, x); }
-    /** @param {...unknown} x */
-    coshGrad(...x) { return binary(this, 'coshGrad', Op.CoshGrad, x); }
-    /** @param {...unknown} x */
-    asinhGrad(...x) { return binary(this, 'asinhGrad', Op.AsinhGrad, x); }
-    /** @param {...unknown} x */
-    atanhGrad(...x) { return binary(this, 'atanhGrad', Op.AtanhGrad, x); }
-    /** @param {...unknown} x */
-    bitwiseAnd(...x) { return binary(this, 'bitwiseAnd', Op.BitAnd, x); }
-    /** @param {...unknown} x */
-    bitwiseOr(...x) { return binary(this, 'bitwiseOr', Op.BitOr, x); }
-    /** @param {...unknown} x */
-    bitwiseXor(...x) { return binary(this, 'bitwiseXor', Op.BitXor, x); }
-    /** @param {...unknown} x */
-    leftShift(...x) { return binary(this, 'leftShift', Op.ShiftLeft, x); }
-    /** @param {...unknown} x */
-    rightShift(...x) { return binary(this, 'rightShift', Op.ShiftRight, x); }
-    /** @param {...unknown} x */
-    minimum(...x) { return binary(this, 'minimum', Op.Min, x); }
-    /** @param {...unknown} x */
-    maximum(...x) { return binary(this, 'maximum', Op.Max, x); }
-    /** @param {...unknown} x */
-    squaredDiff(...x) { return binary(this, 'squaredDiff', Op.SquaredDiff, x); }
-    /** @param {...unknown} x */
-    maskNegative(...x) { return binary(this, 'maskNegative', Op.MaskNegative, x); }
-    /** @param {...unknown} x */
-    copyIf(...x) { return binary(this, 'copyIf', Op.CopyIf, x); }
-    /** @param {...unknown} x */
-    copyIfNot(...x) { return binary(this, 'copyIfNot', Op.CopyIfNot, x); }
-    /** @param {...unknown} x */
-    equal(...x) { return binary(this, 'equal', Op.Eq, x); }
-    /** @param {...unknown} x */
-    notEqual(...x) { return binary(this, 'notEqual', Op.Ne, x); }
-    /** @param {...unknown} x */
-    less(...x) { return binary(this, 'less', Op.Lt, x); }
-    /** @param {...unknown} x */
-    lessEqual(...x) { return binary(this, 'lessEqual', Op.Le, x); }
-    /** @param {...unknown} x */
-    greater(...x) { return binary(this, 'greater', Op.Gt, x); }
-    /** @param {...unknown} x */
-    greaterEqual(...x) { return binary(this, 'greaterEqual', Op.Ge, x); }
-    /** @param {...unknown} x */
-    logicalAnd(...x) { return binary(this, 'logicalAnd', Op.And, x); }
-    /** @param {...unknown} x */
-    logicalOr(...x) { return binary(this, 'logicalOr', Op.Or, x); }
-    /** @param {...unknown} x */
-    logicalXor(...x) { return binary(this, 'logicalXor', Op.Xor, x); }
-    /** @param {...unknown} x */
-    clamp(...x) { return limits(this, 'clamp', Op.Clamp, x); }
-    /** @param {...unknown} x */
-    clip(...x) { return limits(this, 'clip', Op.Clamp, x); }
-    /** @param {...unknown} x */
-    matmul(...x) { return product(this, 'matmul', 0, x); }
-    /** @param {...unknown} x */
-    sum(...x) { return reduce(this, 'sum', Reduction.Sum, x); }
-    /** @param {...unknown} x */
-    max(...x) { return reduce(this, 'max', Reduction.Max, x); }
-    /** @param {...unknown} x */
-    min(...x) { return reduce(this, 'min', Reduction.Min, x); }
-    /** @param {...unknown} x */
-    prod(...x) { return reduce(this, 'prod', Reduction.Prod, x); }
-    /** @param {...unknown} x */
-    mean(...x) { return reduce(this, 'mean', Reduction.Mean, x); }
-    /** @param {...unknown} x */
-    var(...x) { return spread(this, 'var', Reduction.Var, x); }
-    /** @param {...unknown} x */
-    std(...x) { return spread(this, 'std', Reduction.Std, x); }
-    /** @param {...unknown} x */
-    norm1(...x) { return reduce(this, 'norm1', Reduction.Norm1, x); }
-    /** @param {...unknown} x */
-    norm2(...x) { return reduce(this, 'norm2', Reduction.Norm2, x); }
-    /** @param {...unknown} x */
-    normInf(...x) { return reduce(this, 'normInf', Reduction.NormInf, x); }
-    /** @param {...unknown} x */
-    normP(...x) { return norm(this, 'normP', Reduction.NormP, x); }
-    /** @param {...unknown} x */
-    logSumExp(...x) { return reduce(this, 'logSumExp', Reduction.LogSumExp, x); }
-    /** @param {...unknown} x */
-    countNonzero(...x) { return reduce(this, 'countNonzero', Reduction.CountNonzero, x); }
-    /** @param {...unknown} x */
-    any(...x) { return reduce(this, 'any', Reduction.AnyNonzero, x); }
-    /** @param {...unknown} x */
-    all(...x) { return reduce(this, 'all', Reduction.AllNonzero, x); }
-    /** @param {...unknown} x */
-    argMax(...x) { return reduce(this, 'argMax', Reduction.ArgMax, x); }
-    /** @param {...unknown} x */
-    argmax(...x) { return reduce(this, 'argmax', Reduction.ArgMax, x); }
-    /** @param {...unknown} x */
-    argMin(...x) { return reduce(this, 'argMin', Reduction.ArgMin, x); }
-    /** @param {...unknown} x */
-    argmin(...x) { return reduce(this, 'argmin', Reduction.ArgMin, x); }
-    /** @param {...unknown} x */
-    trace(...x) { return reduce(this, 'trace', Reduction.Trace, x); }
-    /** @param {...unknown} x */
-    sort(...x) { return order(this, 'sort', Op.Sort, x); }
-    /** @param {...unknown} x */
-    argSort(...x) { return order(this, 'argSort', Op.ArgSort, x); }
-    /** @param {...unknown} x */
-    argsort(...x) { return order(this, 'argsort', Op.ArgSort, x); }
-    /** @param {...unknown} x */
-    topK(...x) { return topmost(this, 'topK', Op.TopK, x); }
-    /** @param {...unknown} x */
-    argTopK(...x) { return topmost(this, 'argTopK', Op.ArgTopK, x); }
-    /** @param {...unknown} x */
-    cumSum(...x) { return order(this, 'cumSum', Op.CumSum, x); }
-    /** @param {...unknown} x */
-    cumsum(...x) { return order(this, 'cumsum', Op.CumSum, x); }
-    /** @param {...unknown} x */
-    cumProd(...x) { return order(this, 'cumProd', Op.CumProd, x); }
-    /** @param {...unknown} x */
-    cumprod(...x) { return order(this, 'cumprod', Op.CumProd, x); }
-    /** @param {...unknown} x */
-    softmax(...x) { return normalise(this, 'softmax', Op.Softmax, x); }
-    /** @param {...unknown} x */
-    logSoftmax(...x) { return normalise(this, 'logSoftmax', Op.LogSoftmax, x); }
-    /** @param {...unknown} x */
-    hardmax(...x) { return normalise(this, 'hardmax', Op.Hardmax, x); }
-  };
-};
+export const methods = (make) => withMethods(class {}, OPERATIONS.filter(([kind]) => make[kind]).map(([kind, n, names]) => [names, taking(n - 1, make[kind])]));
 
 /**
  * What makes and shapes matrices, as methods of Expr, beside those of another class.
  * @template {new (...args: any[]) => object} C
  * @param {C} Base
- * @param {(a: unknown, where: string, what: number, operands: number, numbers: number, x: unknown[], shape: ShapeOf) => Expr} shaped of so many further operands, and so many numbers at most
+ * @param {Shaper} shaped of so many further operands, and so many numbers at most
+ * @returns {C & (new (...args: any[]) => Methods<Exclude<keyof ExprOperations, keyof ElementOperations>, Expr>)}
  */
-export const shapings = (Base, shaped) => class extends Base {
-  /** @param {...unknown} x */
-  diag(...x) { return shaped(this, 'diag', Shaping.Diag, 0, 1, x, (a, k) => [a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : 1, a.rows === 1 || a.cols === 1 ? a.rows * a.cols + Math.abs(k ?? 0) : Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
-  /** @param {...unknown} x */
-  diagonal(...x) { return shaped(this, 'diagonal', Shaping.Diagonal, 0, 1, x, (a, k) => [1, Math.max(0, Math.min(a.rows + Math.min(k ?? 0, 0), a.cols - Math.max(k ?? 0, 0)))]); }
-  /** @param {...unknown} x */
-  tril(...x) { return shaped(this, 'tril', Shaping.Tril, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  triu(...x) { return shaped(this, 'triu', Shaping.Triu, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  band(...x) { return shaped(this, 'band', Shaping.Band, 0, 2, x, (a, _lower, _upper) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  repeatRows(...x) { return shaped(this, 'repeatRows', Shaping.RepeatRows, 0, 1, x, (a, n) => [a.rows * n, a.cols]); }
-  /** @param {...unknown} x */
-  repeatCols(...x) { return shaped(this, 'repeatCols', Shaping.RepeatCols, 0, 1, x, (a, n) => [a.rows, a.cols * n]); }
-  /** @param {...unknown} x */
-  tile(...x) { return shaped(this, 'tile', Shaping.Tile, 0, 2, pair('tile', x), (a, rows, cols) => [a.rows * rows, a.cols * cols]); }
-  /** @param {...unknown} x */
-  flipRows(...x) { return shaped(this, 'flipRows', Shaping.FlipRows, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  flipud(...x) { return shaped(this, 'flipud', Shaping.FlipRows, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  flipCols(...x) { return shaped(this, 'flipCols', Shaping.FlipCols, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  fliplr(...x) { return shaped(this, 'fliplr', Shaping.FlipCols, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  roll(...x) { return shaped(this, 'roll', Shaping.Roll, 0, 2, x, (a, _rows, _cols) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  pad(...x) { return shaped(this, 'pad', Shaping.Pad, 0, 5, x, (a, top, bottom, left, right, _value) => [a.rows + top + bottom, a.cols + left + right]); }
-  /** @param {...unknown} x */
-  takeRows(...x) { return shaped(this, 'takeRows', Shaping.TakeRows, 1, 0, x, (a, rows) => [rows.rows * rows.cols, a.cols]); }
-  /** @param {...unknown} x */
-  takeCols(...x) { return shaped(this, 'takeCols', Shaping.TakeCols, 1, 0, x, (a, cols) => [a.rows, cols.rows * cols.cols]); }
-  /** @param {...unknown} x */
-  kron(...x) { return shaped(this, 'kron', Shaping.Kron, 1, 0, x, (a, b) => [a.rows * b.rows, a.cols * b.cols]); }
-  /** @param {...unknown} x */
-  khatriRao(...x) { return shaped(this, 'khatriRao', Shaping.KhatriRao, 1, 0, x, (a, b) => [a.rows * b.rows, a.cols]); }
-  /** @param {...unknown} x */
-  outer(...x) { return shaped(this, 'outer', Shaping.Outer, 1, 0, x, (a, b) => [a.rows * a.cols, b.rows * b.cols]); }
-  /** @param {...unknown} x */
-  cross(...x) { return shaped(this, 'cross', Shaping.Cross, 1, 0, x, (a, _b) => [a.rows, 3]); }
-  /** @param {...unknown} x */
-  broadcastTo(...x) { return shaped(this, 'broadcastTo', Shaping.BroadcastTo, 0, 2, pair('broadcastTo', x), (_a, rows, cols) => [rows, cols]); }
-  /** @param {...unknown} x */
-  solve(...x) { return shaped(this, 'solve', Shaping.Solve, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  inv(...x) { return shaped(this, 'inv', Shaping.Inverse, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  det(...x) { return shaped(this, 'det', Shaping.Det, 0, 0, x, (_a) => [1, 1]); }
-  /** @param {...unknown} x */
-  logDet(...x) { return shaped(this, 'logDet', Shaping.LogDet, 0, 0, x, (_a) => [1, 1]); }
-  /** @param {...unknown} x */
-  detSign(...x) { return shaped(this, 'detSign', Shaping.DetSign, 0, 0, x, (_a) => [1, 1]); }
-  /** @param {...unknown} x */
-  lowerLU(...x) { return shaped(this, 'lowerLU', Shaping.LowerLU, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  upperLU(...x) { return shaped(this, 'upperLU', Shaping.UpperLU, 0, 0, x, (a) => [Math.min(a.rows, a.cols), a.cols]); }
-  /** @param {...unknown} x */
-  permutedLU(...x) { return shaped(this, 'permutedLU', Shaping.PermutedLU, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  cholesky(...x) { return shaped(this, 'cholesky', Shaping.CholeskyFactor, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  solveLower(...x) { return shaped(this, 'solveLower', Shaping.SolveLower, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  solveUpper(...x) { return shaped(this, 'solveUpper', Shaping.SolveUpper, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  solveStack(...x) { return shaped(this, 'solveStack', Shaping.SolveStack, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  qFactor(...x) { return shaped(this, 'qFactor', Shaping.QFactor, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  rFactor(...x) { return shaped(this, 'rFactor', Shaping.RFactor, 0, 0, x, (a) => [Math.min(a.rows, a.cols), a.cols]); }
-  /** @param {...unknown} x */
-  lstsq(...x) { return shaped(this, 'lstsq', Shaping.LeastSquares, 1, 0, x, (a, b) => [a.cols, b.cols]); }
-  /** @param {...unknown} x */
-  eigenvalues(...x) { return shaped(this, 'eigenvalues', Shaping.Eigenvalues, 0, 0, x, (a) => [1, a.cols]); }
-  /** @param {...unknown} x */
-  eigvalsh(...x) { return shaped(this, 'eigvalsh', Shaping.Eigenvalues, 0, 0, x, (a) => [1, a.cols]); }
-  /** @param {...unknown} x */
-  eigenvectors(...x) { return shaped(this, 'eigenvectors', Shaping.Eigenvectors, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  singularValues(...x) { return shaped(this, 'singularValues', Shaping.SingularValues, 0, 0, x, (a) => [1, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  svdvals(...x) { return shaped(this, 'svdvals', Shaping.SingularValues, 0, 0, x, (a) => [1, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  leftVectors(...x) { return shaped(this, 'leftVectors', Shaping.LeftVectors, 0, 0, x, (a) => [a.rows, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  rightVectors(...x) { return shaped(this, 'rightVectors', Shaping.RightVectors, 0, 0, x, (a) => [a.cols, Math.min(a.rows, a.cols)]); }
-  /** @param {...unknown} x */
-  pinv(...x) { return shaped(this, 'pinv', Shaping.PseudoInverse, 0, 1, x, (a, _tolerance) => [a.cols, a.rows]); }
-  /** @param {...unknown} x */
-  rank(...x) { return shaped(this, 'rank', Shaping.Rank, 0, 1, x, (_a, _tolerance) => [1, 1]); }
-  /** @param {...unknown} x */
-  cond(...x) { return shaped(this, 'cond', Shaping.Cond, 0, 0, x, (_a) => [1, 1]); }
-  /** @param {...unknown} x */
-  expm(...x) { return shaped(this, 'expm', Shaping.MatrixExp, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  matrixPower(...x) { return shaped(this, 'matrixPower', Shaping.MatrixPower, 0, 1, x, (a, _k) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  putRows(...x) { return shaped(this, 'putRows', Shaping.PutRows, 2, 0, x, (a, _rows, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  putCols(...x) { return shaped(this, 'putCols', Shaping.PutCols, 2, 0, x, (a, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  addToRows(...x) { return shaped(this, 'addToRows', Shaping.AddToRows, 2, 0, x, (a, _rows, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  addToCols(...x) { return shaped(this, 'addToCols', Shaping.AddToCols, 2, 0, x, (a, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  putDiag(...x) { return shaped(this, 'putDiag', Shaping.PutDiag, 1, 1, x, (a, _d, _k) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  addToDiag(...x) { return shaped(this, 'addToDiag', Shaping.AddToDiag, 1, 1, x, (a, _d, _k) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  put(...x) { return shaped(this, 'put', Shaping.Put, 1, 2, x, (a, _b, _i, _j) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  addTo(...x) { return shaped(this, 'addTo', Shaping.AddTo, 1, 2, x, (a, _b, _i, _j) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  gather(...x) { return shaped(this, 'gather', Shaping.Gather, 2, 0, x, (_a, rows, cols) => [rows.rows === 1 ? cols.rows : rows.rows, rows.cols === 1 ? cols.cols : rows.cols]); }
-  /** @param {...unknown} x */
-  dotRows(...x) { return shaped(this, 'dotRows', Shaping.DotRows, 1, 0, x, (a, b) => [Math.max(a.rows, b.rows), 1]); }
-  /** @param {...unknown} x */
-  dotCols(...x) { return shaped(this, 'dotCols', Shaping.DotCols, 1, 0, x, (a, b) => [1, Math.max(a.cols, b.cols)]); }
-  /** @param {...unknown} x */
-  mulStack(...x) { return shaped(this, 'mulStack', Shaping.MulStack, 1, 1, x, (a, b, _count) => [a.rows, b.cols]); }
-  /** @param {...unknown} x */
-  histogram(...x) { return shaped(this, 'histogram', Shaping.Histogram, 0, 3, x, (_a, bins, _low, _high) => [1, bins]); }
-  /** @param {...unknown} x */
-  bincount(...x) { return shaped(this, 'bincount', Shaping.BinCount, 0, 1, x, (_a, classes) => [1, classes]); }
-  /** @param {...unknown} x */
-  searchSorted(...x) { return shaped(this, 'searchSorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  searchsorted(...x) { return shaped(this, 'searchsorted', Shaping.SearchSorted, 1, 0, x, (_a, b) => [b.rows, b.cols]); }
-  /** @param {...unknown} x */
-  putElements(...x) { return shaped(this, 'putElements', Shaping.PutElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  addToElements(...x) { return shaped(this, 'addToElements', Shaping.AddToElements, 3, 0, x, (a, _rows, _cols, _b) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  transposeStack(...x) { return shaped(this, 'transposeStack', Shaping.TransposeStack, 0, 1, x, (a, count) => [count * a.cols, count === 0 ? 0 : a.rows / count]); }
-  /** @param {...unknown} x */
-  symmetricLower(...x) { return shaped(this, 'symmetricLower', Shaping.SymmetricLower, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  symmetricUpper(...x) { return shaped(this, 'symmetricUpper', Shaping.SymmetricUpper, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  countUnique(...x) { return shaped(this, 'countUnique', Shaping.CountUnique, 0, 0, x, (_a) => [1, 1]); }
-  /** @param {...unknown} x */
-  unique(...x) { return shaped(this, 'unique', Shaping.Unique, 0, 1, x, (a, k) => [1, k ?? a.rows * a.cols]); }
-  /** @param {...unknown} x */
-  uniqueCounts(...x) { return shaped(this, 'uniqueCounts', Shaping.UniqueCounts, 0, 1, x, (a, k) => [1, k ?? a.rows * a.cols]); }
-  /** @param {...unknown} x */
-  complex(...x) { return shaped(this, 'complex', Shaping.Complex, 1, 0, x, (a, b) => [a.rows === 1 ? b.rows : a.rows, a.cols === 1 ? b.cols : a.cols]); }
-  /** @param {...unknown} x */
-  real(...x) { return shaped(this, 'real', Shaping.Real, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  imag(...x) { return shaped(this, 'imag', Shaping.Imag, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  angle(...x) { return shaped(this, 'angle', Shaping.Angle, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  conj(...x) { return shaped(this, 'conj', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  conjugate(...x) { return shaped(this, 'conjugate', Shaping.Conj, 0, 0, x, (a) => [a.rows, a.cols]); }
-  /** @param {...unknown} x */
-  conjTranspose(...x) { return shaped(this, 'conjTranspose', Shaping.ConjTranspose, 0, 0, x, (a) => [a.cols, a.rows]); }
-};
+export const shapings = (Base, shaped) => withMethods(class extends Base {}, shapedBy(shaped, SHAPINGS));
 
 /**
  * The operations as functions of any operands: methods of Gpu.
@@ -515,521 +161,15 @@ export const shapings = (Base, shaped) => class extends Base {
  *   of: (gpu: unknown, where: string, x: unknown[]) => any,
  *   matrix: (gpu: unknown, where: string, x: unknown[]) => any,
  *   binary: Maker<Expr | Tensor>, power: Maker<Expr | Tensor>, ternary: Maker<Expr | Tensor>,
- *   made: (gpu: unknown, where: string, what: number, operands: number, numbers: number, x: unknown[], shape: ShapeOf) => Expr,
+ *   made: Shaper,
  * }} make
+ * @returns {new () => Methods<keyof GpuOperations, any>}
  */
-export const functions = ({of, matrix, made, ...make}) => {
-  const binary = taking(2, make.binary), power = taking(2, make.power), ternary = taking(3, make.ternary);
-  return class {
-    /** @param {...unknown} x */
-    neg(...x) { return of(this, 'neg', x); }
-    /** @param {...unknown} x */
-    negative(...x) { return of(this, 'negative', x); }
-    /** @param {...unknown} x */
-    abs(...x) { return of(this, 'abs', x); }
-    /** @param {...unknown} x */
-    absolute(...x) { return of(this, 'absolute', x); }
-    /** @param {...unknown} x */
-    sign(...x) { return of(this, 'sign', x); }
-    /** @param {...unknown} x */
-    square(...x) { return of(this, 'square', x); }
-    /** @param {...unknown} x */
-    reciprocal(...x) { return of(this, 'reciprocal', x); }
-    /** @param {...unknown} x */
-    floor(...x) { return of(this, 'floor', x); }
-    /** @param {...unknown} x */
-    ceil(...x) { return of(this, 'ceil', x); }
-    /** @param {...unknown} x */
-    round(...x) { return of(this, 'round', x); }
-    /** @param {...unknown} x */
-    trunc(...x) { return of(this, 'trunc', x); }
-    /** @param {...unknown} x */
-    sqrt(...x) { return of(this, 'sqrt', x); }
-    /** @param {...unknown} x */
-    exp(...x) { return of(this, 'exp', x); }
-    /** @param {...unknown} x */
-    log(...x) { return of(this, 'log', x); }
-    /** @param {...unknown} x */
-    sin(...x) { return of(this, 'sin', x); }
-    /** @param {...unknown} x */
-    cos(...x) { return of(this, 'cos', x); }
-    /** @param {...unknown} x */
-    tan(...x) { return of(this, 'tan', x); }
-    /** @param {...unknown} x */
-    asin(...x) { return of(this, 'asin', x); }
-    /** @param {...unknown} x */
-    arcsin(...x) { return of(this, 'arcsin', x); }
-    /** @param {...unknown} x */
-    acos(...x) { return of(this, 'acos', x); }
-    /** @param {...unknown} x */
-    arccos(...x) { return of(this, 'arccos', x); }
-    /** @param {...unknown} x */
-    atan(...x) { return of(this, 'atan', x); }
-    /** @param {...unknown} x */
-    arctan(...x) { return of(this, 'arctan', x); }
-    /** @param {...unknown} x */
-    sinh(...x) { return of(this, 'sinh', x); }
-    /** @param {...unknown} x */
-    cosh(...x) { return of(this, 'cosh', x); }
-    /** @param {...unknown} x */
-    tanh(...x) { return of(this, 'tanh', x); }
-    /** @param {...unknown} x */
-    asinh(...x) { return of(this, 'asinh', x); }
-    /** @param {...unknown} x */
-    arcsinh(...x) { return of(this, 'arcsinh', x); }
-    /** @param {...unknown} x */
-    acosh(...x) { return of(this, 'acosh', x); }
-    /** @param {...unknown} x */
-    arccosh(...x) { return of(this, 'arccosh', x); }
-    /** @param {...unknown} x */
-    atanh(...x) { return of(this, 'atanh', x); }
-    /** @param {...unknown} x */
-    arctanh(...x) { return of(this, 'arctanh', x); }
-    /** @param {...unknown} x */
-    exp2(...x) { return of(this, 'exp2', x); }
-    /** @param {...unknown} x */
-    exp10(...x) { return of(this, 'exp10', x); }
-    /** @param {...unknown} x */
-    expm1(...x) { return of(this, 'expm1', x); }
-    /** @param {...unknown} x */
-    log2(...x) { return of(this, 'log2', x); }
-    /** @param {...unknown} x */
-    log10(...x) { return of(this, 'log10', x); }
-    /** @param {...unknown} x */
-    log1p(...x) { return of(this, 'log1p', x); }
-    /** @param {...unknown} x */
-    cbrt(...x) { return of(this, 'cbrt', x); }
-    /** @param {...unknown} x */
-    rsqrt(...x) { return of(this, 'rsqrt', x); }
-    /** @param {...unknown} x */
-    rcbrt(...x) { return of(this, 'rcbrt', x); }
-    /** @param {...unknown} x */
-    lgamma(...x) { return of(this, 'lgamma', x); }
-    /** @param {...unknown} x */
-    digamma(...x) { return of(this, 'digamma', x); }
-    /** @param {...unknown} x */
-    erf(...x) { return of(this, 'erf', x); }
-    /** @param {...unknown} x */
-    erfc(...x) { return of(this, 'erfc', x); }
-    /** @param {...unknown} x */
-    sigmoid(...x) { return of(this, 'sigmoid', x); }
-    /** @param {...unknown} x */
-    relu(...x) { return of(this, 'relu', x); }
-    /** @param {...unknown} x */
-    softplus(...x) { return of(this, 'softplus', x); }
-    /** @param {...unknown} x */
-    elu(...x) { return of(this, 'elu', x); }
-    /** @param {...unknown} x */
-    gelu(...x) { return of(this, 'gelu', x); }
-    /** @param {...unknown} x */
-    silu(...x) { return of(this, 'silu', x); }
-    /** @param {...unknown} x */
-    clippedLog(...x) { return of(this, 'clippedLog', x); }
-    /** @param {...unknown} x */
-    clippedSqrt(...x) { return of(this, 'clippedSqrt', x); }
-    /** @param {...unknown} x */
-    clippedRecip(...x) { return of(this, 'clippedRecip', x); }
-    /** @param {...unknown} x */
-    recipOrZero(...x) { return of(this, 'recipOrZero', x); }
-    /** @param {...unknown} x */
-    logicalNot(...x) { return of(this, 'logicalNot', x); }
-    /** @param {...unknown} x */
-    isNaN(...x) { return of(this, 'isNaN', x); }
-    /** @param {...unknown} x */
-    isnan(...x) { return of(this, 'isnan', x); }
-    /** @param {...unknown} x */
-    isInf(...x) { return of(this, 'isInf', x); }
-    /** @param {...unknown} x */
-    isinf(...x) { return of(this, 'isinf', x); }
-    /** @param {...unknown} x */
-    isFinite(...x) { return of(this, 'isFinite', x); }
-    /** @param {...unknown} x */
-    isfinite(...x) { return of(this, 'isfinite', x); }
-    /** @param {...unknown} x */
-    bitwiseNot(...x) { return of(this, 'bitwiseNot', x); }
-    /** @param {...unknown} x */
-    add(...x) { return binary(this, 'add', Op.Add, x); }
-    /** @param {...unknown} x */
-    sub(...x) { return binary(this, 'sub', Op.Sub, x); }
-    /** @param {...unknown} x */
-    subtract(...x) { return binary(this, 'subtract', Op.Sub, x); }
-    /** @param {...unknown} x */
-    mul(...x) { return binary(this, 'mul', Op.Mul, x); }
-    /** @param {...unknown} x */
-    multiply(...x) { return binary(this, 'multiply', Op.Mul, x); }
-    /** @param {...unknown} x */
-    div(...x) { return binary(this, 'div', Op.Div, x); }
-    /** @param {...unknown} x */
-    divide(...x) { return binary(this, 'divide', Op.Div, x); }
-    /** @param {...unknown} x */
-    pow(...x) { return power(this, 'pow', Op.Pow, x); }
-    /** @param {...unknown} x */
-    power(...x) { return power(this, 'power', Op.Pow, x); }
-    /** @param {...unknown} x */
-    hypot(...x) { return binary(this, 'hypot', Op.Hypot, x); }
-    /** @param {...unknown} x */
-    atan2(...x) { return binary(this, 'atan2', Op.Atan2, x); }
-    /** @param {...unknown} x */
-    arctan2(...x) { return binary(this, 'arctan2', Op.Atan2, x); }
-    /** @param {...unknown} x */
-    logAddExp(...x) { return binary(this, 'logAddExp', Op.LogAddExp, x); }
-    /** @param {...unknown} x */
-    logaddexp(...x) { return binary(this, 'logaddexp', Op.LogAddExp, x); }
-    /** @param {...unknown} x */
-    fmod(...x) { return binary(this, 'fmod', Op.Mod, x); }
-    /** @param {...unknown} x */
-    mod(...x) { return binary(this, 'mod', Op.FloorMod, x); }
-    /** @param {...unknown} x */
-    remainder(...x) { return binary(this, 'remainder', Op.FloorMod, x); }
-    /** @param {...unknown} x */
-    floorDiv(...x) { return binary(this, 'floorDiv', Op.FloorDiv, x); }
-    /** @param {...unknown} x */
-    floorDivide(...x) { return binary(this, 'floorDivide', Op.FloorDiv, x); }
-    /** @param {...unknown} x */
-    clippedDiv(...x) { return binary(this, 'clippedDiv', Op.ClippedDiv, x); }
-    /** @param {...unknown} x */
-    softThreshold(...x) { return binary(this, 'softThreshold', Op.SoftThreshold, x); }
-    /** @param {...unknown} x */
-    hardThreshold(...x) { return binary(this, 'hardThreshold', Op.HardThreshold, x); }
-    /** @param {...unknown} x */
-    sigmoidGrad(...x) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, x); }
-    /** @param {...unknown} x */
-    tanhGrad(...x) { return binary(this, 'tanhGrad', Op.TanhGrad, x); }
-    /** @param {...unknown} x */
-    reluGrad(...x) { return binary(this, 'reluGrad', Op.ReluGrad, x); }
-    /** @param {...unknown} x */
-    eluGrad(...x) { return binary(this, 'eluGrad', Op.EluGrad, x); }
-    /** @param {...unknown} x */
-    logGrad(...x) { return binary(this, 'logGrad', Op.LogGrad, x); }
-    /** @param {...unknown} x */
-    sqrtGrad(...x) { return binary(this, 'sqrtGrad', Op.SqrtGrad, x); }
-    /** @param {...unknown} x */
-    recipGrad(...x) { return binary(this, 'recipGrad', Op.RecipGrad, x); }
-    /** @param {...unknown} x */
-    absGrad(...x) { return binary(this, 'absGrad', Op.AbsGrad, x); }
-    /** @param {...unknown} x */
-    sinGrad(...x) { return binary(this, 'sinGrad', Op.SinGrad, x); }
-    /** @param {...unknown} x */
-    cosGrad(...x) { return binary(this, 'cosGrad', Op.CosGrad, x); }
-    /** @param {...unknown} x */
-    asinGrad(...x) { return binary(this, 'asinGrad', Op.AsinGrad, x); }
-    /** @param {...unknown} x */
-    acosGrad(...x) { return binary(this, 'acosGrad', Op.AcosGrad, x); }
-    /** @param {...unknown} x */
-    sinhGrad(...x) { return binary(this, 'sinhGrad', Op.SinhGrad, x); }
-    /** @param {...unknown} x */
-    coshGrad(...x) { return binary(this, 'coshGrad', Op.CoshGrad, x); }
-    /** @param {...unknown} x */
-    asinhGrad(...x) { return binary(this, 'asinhGrad', Op.AsinhGrad, x); }
-    /** @param {...unknown} x */
-    atanhGrad(...x) { return binary(this, 'atanhGrad', Op.AtanhGrad, x); }
-    /** @param {...unknown} x */
-    logAddExpGrad(...x) { return ternary(this, 'logAddExpGrad', Op.LogAddExpGrad, x); }
-    /** @param {...unknown} x */
-    mulExpDiff(...x) { return ternary(this, 'mulExpDiff', Op.MulExpDiff, x); }
-    /** @param {...unknown} x */
-    mulDiv(...x) { return ternary(this, 'mulDiv', Op.MulDiv, x); }
-    /** @param {...unknown} x */
-    powBaseGrad(...x) { return ternary(this, 'powBaseGrad', Op.PowBaseGrad, x); }
-    /** @param {...unknown} x */
-    powExponentGrad(...x) { return ternary(this, 'powExponentGrad', Op.PowExponentGrad, x); }
-    /** @param {...unknown} x */
-    bitwiseAnd(...x) { return binary(this, 'bitwiseAnd', Op.BitAnd, x); }
-    /** @param {...unknown} x */
-    bitwiseOr(...x) { return binary(this, 'bitwiseOr', Op.BitOr, x); }
-    /** @param {...unknown} x */
-    bitwiseXor(...x) { return binary(this, 'bitwiseXor', Op.BitXor, x); }
-    /** @param {...unknown} x */
-    leftShift(...x) { return binary(this, 'leftShift', Op.ShiftLeft, x); }
-    /** @param {...unknown} x */
-    rightShift(...x) { return binary(this, 'rightShift', Op.ShiftRight, x); }
-    /** @param {...unknown} x */
-    minimum(...x) { return binary(this, 'minimum', Op.Min, x); }
-    /** @param {...unknown} x */
-    maximum(...x) { return binary(this, 'maximum', Op.Max, x); }
-    /** @param {...unknown} x */
-    squaredDiff(...x) { return binary(this, 'squaredDiff', Op.SquaredDiff, x); }
-    /** @param {...unknown} x */
-    maskNegative(...x) { return binary(this, 'maskNegative', Op.MaskNegative, x); }
-    /** @param {...unknown} x */
-    copyIf(...x) { return binary(this, 'copyIf', Op.CopyIf, x); }
-    /** @param {...unknown} x */
-    copyIfNot(...x) { return binary(this, 'copyIfNot', Op.CopyIfNot, x); }
-    /** @param {...unknown} x */
-    equal(...x) { return binary(this, 'equal', Op.Eq, x); }
-    /** @param {...unknown} x */
-    notEqual(...x) { return binary(this, 'notEqual', Op.Ne, x); }
-    /** @param {...unknown} x */
-    less(...x) { return binary(this, 'less', Op.Lt, x); }
-    /** @param {...unknown} x */
-    lessEqual(...x) { return binary(this, 'lessEqual', Op.Le, x); }
-    /** @param {...unknown} x */
-    greater(...x) { return binary(this, 'greater', Op.Gt, x); }
-    /** @param {...unknown} x */
-    greaterEqual(...x) { return binary(this, 'greaterEqual', Op.Ge, x); }
-    /** @param {...unknown} x */
-    logicalAnd(...x) { return binary(this, 'logicalAnd', Op.And, x); }
-    /** @param {...unknown} x */
-    logicalOr(...x) { return binary(this, 'logicalOr', Op.Or, x); }
-    /** @param {...unknown} x */
-    logicalXor(...x) { return binary(this, 'logicalXor', Op.Xor, x); }
-    /** @param {...unknown} x */
-    where(...x) { return ternary(this, 'where', Op.Where, x); }
-    /** @param {...unknown} x */
-    copyIfEqual(...x) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, x); }
-    /** @param {...unknown} x */
-    clamp(...x) { return of(this, 'clamp', x); }
-    /** @param {...unknown} x */
-    clip(...x) { return of(this, 'clip', x); }
-    /** @param {...unknown} x */
-    matmul(...x) { return of(this, 'matmul', x); }
-    /** @param {...unknown} x */
-    sum(...x) { return of(this, 'sum', x); }
-    /** @param {...unknown} x */
-    max(...x) { return of(this, 'max', x); }
-    /** @param {...unknown} x */
-    min(...x) { return of(this, 'min', x); }
-    /** @param {...unknown} x */
-    prod(...x) { return of(this, 'prod', x); }
-    /** @param {...unknown} x */
-    mean(...x) { return of(this, 'mean', x); }
-    /** @param {...unknown} x */
-    var(...x) { return of(this, 'var', x); }
-    /** @param {...unknown} x */
-    std(...x) { return of(this, 'std', x); }
-    /** @param {...unknown} x */
-    norm1(...x) { return of(this, 'norm1', x); }
-    /** @param {...unknown} x */
-    norm2(...x) { return of(this, 'norm2', x); }
-    /** @param {...unknown} x */
-    normInf(...x) { return of(this, 'normInf', x); }
-    /** @param {...unknown} x */
-    normP(...x) { return of(this, 'normP', x); }
-    /** @param {...unknown} x */
-    logSumExp(...x) { return of(this, 'logSumExp', x); }
-    /** @param {...unknown} x */
-    countNonzero(...x) { return of(this, 'countNonzero', x); }
-    /** @param {...unknown} x */
-    any(...x) { return of(this, 'any', x); }
-    /** @param {...unknown} x */
-    all(...x) { return of(this, 'all', x); }
-    /** @param {...unknown} x */
-    argMax(...x) { return of(this, 'argMax', x); }
-    /** @param {...unknown} x */
-    argmax(...x) { return of(this, 'argmax', x); }
-    /** @param {...unknown} x */
-    argMin(...x) { return of(this, 'argMin', x); }
-    /** @param {...unknown} x */
-    argmin(...x) { return of(this, 'argmin', x); }
-    /** @param {...unknown} x */
-    trace(...x) { return of(this, 'trace', x); }
-    /** @param {...unknown} x */
-    sort(...x) { return of(this, 'sort', x); }
-    /** @param {...unknown} x */
-    argSort(...x) { return of(this, 'argSort', x); }
-    /** @param {...unknown} x */
-    argsort(...x) { return of(this, 'argsort', x); }
-    /** @param {...unknown} x */
-    topK(...x) { return of(this, 'topK', x); }
-    /** @param {...unknown} x */
-    argTopK(...x) { return of(this, 'argTopK', x); }
-    /** @param {...unknown} x */
-    cumSum(...x) { return of(this, 'cumSum', x); }
-    /** @param {...unknown} x */
-    cumsum(...x) { return of(this, 'cumsum', x); }
-    /** @param {...unknown} x */
-    cumProd(...x) { return of(this, 'cumProd', x); }
-    /** @param {...unknown} x */
-    cumprod(...x) { return of(this, 'cumprod', x); }
-    /** @param {...unknown} x */
-    arange(...x) { return made(this, 'arange', Shaping.Arange, 0, 3, x, (start, stop, step) => [1, Math.max(0, Math.ceil(((stop ?? start) - (stop === undefined ? 0 : start)) / (step ?? 1)))]); }
-    /** @param {...unknown} x */
-    linspace(...x) { return made(this, 'linspace', Shaping.Linspace, 0, 3, x, (_start, _stop, count) => [1, count ?? 50]); }
-    /** @param {...unknown} x */
-    diag(...x) { return matrix(this, 'diag', x); }
-    /** @param {...unknown} x */
-    diagonal(...x) { return matrix(this, 'diagonal', x); }
-    /** @param {...unknown} x */
-    tril(...x) { return matrix(this, 'tril', x); }
-    /** @param {...unknown} x */
-    triu(...x) { return matrix(this, 'triu', x); }
-    /** @param {...unknown} x */
-    band(...x) { return matrix(this, 'band', x); }
-    /** @param {...unknown} x */
-    oneHot(...x) { return made(this, 'oneHot', Shaping.OneHot, 1, 1, x, (labels, classes) => [labels.rows === 1 && labels.cols !== 1 ? classes : labels.rows, labels.rows === 1 && labels.cols !== 1 ? labels.cols : classes]); }
-    /** @param {...unknown} x */
-    repeatRows(...x) { return matrix(this, 'repeatRows', x); }
-    /** @param {...unknown} x */
-    repeatCols(...x) { return matrix(this, 'repeatCols', x); }
-    /** @param {...unknown} x */
-    tile(...x) { return matrix(this, 'tile', x); }
-    /** @param {...unknown} x */
-    vstack(...x) { return made(this, 'vstack', Shaping.VStack, -1, 0, x, (a) => [a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.rows, 0), a[0].cols]); }
-    /** @param {...unknown} x */
-    hstack(...x) { return made(this, 'hstack', Shaping.HStack, -1, 0, x, (a) => [a[0].rows, a.reduce((/** @type {any} */ n, /** @type {any} */ x) => n + x.cols, 0)]); }
-    /** @param {...unknown} x */
-    flipRows(...x) { return matrix(this, 'flipRows', x); }
-    /** @param {...unknown} x */
-    flipud(...x) { return matrix(this, 'flipud', x); }
-    /** @param {...unknown} x */
-    flipCols(...x) { return matrix(this, 'flipCols', x); }
-    /** @param {...unknown} x */
-    fliplr(...x) { return matrix(this, 'fliplr', x); }
-    /** @param {...unknown} x */
-    roll(...x) { return matrix(this, 'roll', x); }
-    /** @param {...unknown} x */
-    pad(...x) { return matrix(this, 'pad', x); }
-    /** @param {...unknown} x */
-    takeRows(...x) { return matrix(this, 'takeRows', x); }
-    /** @param {...unknown} x */
-    takeCols(...x) { return matrix(this, 'takeCols', x); }
-    /** @param {...unknown} x */
-    kron(...x) { return matrix(this, 'kron', x); }
-    /** @param {...unknown} x */
-    khatriRao(...x) { return matrix(this, 'khatriRao', x); }
-    /** @param {...unknown} x */
-    outer(...x) { return matrix(this, 'outer', x); }
-    /** @param {...unknown} x */
-    cross(...x) { return matrix(this, 'cross', x); }
-    /** @param {...unknown} x */
-    broadcastTo(...x) { return matrix(this, 'broadcastTo', x); }
-    /** @param {...unknown} x */
-    solve(...x) { return matrix(this, 'solve', x); }
-    /** @param {...unknown} x */
-    inv(...x) { return matrix(this, 'inv', x); }
-    /** @param {...unknown} x */
-    det(...x) { return matrix(this, 'det', x); }
-    /** @param {...unknown} x */
-    logDet(...x) { return matrix(this, 'logDet', x); }
-    /** @param {...unknown} x */
-    detSign(...x) { return matrix(this, 'detSign', x); }
-    /** @param {...unknown} x */
-    lowerLU(...x) { return matrix(this, 'lowerLU', x); }
-    /** @param {...unknown} x */
-    upperLU(...x) { return matrix(this, 'upperLU', x); }
-    /** @param {...unknown} x */
-    permutedLU(...x) { return matrix(this, 'permutedLU', x); }
-    /** @param {...unknown} x */
-    cholesky(...x) { return matrix(this, 'cholesky', x); }
-    /** @param {...unknown} x */
-    solveLower(...x) { return matrix(this, 'solveLower', x); }
-    /** @param {...unknown} x */
-    solveUpper(...x) { return matrix(this, 'solveUpper', x); }
-    /** @param {...unknown} x */
-    solveStack(...x) { return matrix(this, 'solveStack', x); }
-    /** @param {...unknown} x */
-    qFactor(...x) { return matrix(this, 'qFactor', x); }
-    /** @param {...unknown} x */
-    rFactor(...x) { return matrix(this, 'rFactor', x); }
-    /** @param {...unknown} x */
-    lstsq(...x) { return matrix(this, 'lstsq', x); }
-    /** @param {...unknown} x */
-    eigenvalues(...x) { return matrix(this, 'eigenvalues', x); }
-    /** @param {...unknown} x */
-    eigvalsh(...x) { return matrix(this, 'eigvalsh', x); }
-    /** @param {...unknown} x */
-    eigenvectors(...x) { return matrix(this, 'eigenvectors', x); }
-    /** @param {...unknown} x */
-    singularValues(...x) { return matrix(this, 'singularValues', x); }
-    /** @param {...unknown} x */
-    svdvals(...x) { return matrix(this, 'svdvals', x); }
-    /** @param {...unknown} x */
-    leftVectors(...x) { return matrix(this, 'leftVectors', x); }
-    /** @param {...unknown} x */
-    rightVectors(...x) { return matrix(this, 'rightVectors', x); }
-    /** @param {...unknown} x */
-    pinv(...x) { return matrix(this, 'pinv', x); }
-    /** @param {...unknown} x */
-    rank(...x) { return matrix(this, 'rank', x); }
-    /** @param {...unknown} x */
-    cond(...x) { return matrix(this, 'cond', x); }
-    /** @param {...unknown} x */
-    expm(...x) { return matrix(this, 'expm', x); }
-    /** @param {...unknown} x */
-    matrixPower(...x) { return matrix(this, 'matrixPower', x); }
-    /** @param {...unknown} x */
-    randomBits(...x) { return made(this, 'randomBits', Shaping.RandomBits, 0, 4, x, (rows, cols, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    uniform(...x) { return made(this, 'uniform', Shaping.Uniform, 0, 6, pair('uniform', x), (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    normal(...x) { return made(this, 'normal', Shaping.Normal, 0, 6, pair('normal', x), (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    truncatedNormal(...x) { return made(this, 'truncatedNormal', Shaping.TruncatedNormal, 0, 6, pair('truncatedNormal', x), (rows, cols, _mean, _sigma, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    gumbel(...x) { return made(this, 'gumbel', Shaping.Gumbel, 0, 6, pair('gumbel', x), (rows, cols, _location, _scale, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    randomIntegers(...x) { return made(this, 'randomIntegers', Shaping.RandomIntegers, 0, 6, pair('randomIntegers', x), (rows, cols, _low, _high, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    randomMask(...x) { return made(this, 'randomMask', Shaping.RandomMask, 0, 6, pair('randomMask', x), (rows, cols, _rate, _scale, _seed, _stream) => [rows, cols]); }
-    /** @param {...unknown} x */
-    permutation(...x) { return made(this, 'permutation', Shaping.Permutation, 0, 3, x, (n, _seed, _stream) => [1, n]); }
-    /** @param {...unknown} x */
-    putRows(...x) { return matrix(this, 'putRows', x); }
-    /** @param {...unknown} x */
-    putCols(...x) { return matrix(this, 'putCols', x); }
-    /** @param {...unknown} x */
-    addToRows(...x) { return matrix(this, 'addToRows', x); }
-    /** @param {...unknown} x */
-    addToCols(...x) { return matrix(this, 'addToCols', x); }
-    /** @param {...unknown} x */
-    putDiag(...x) { return matrix(this, 'putDiag', x); }
-    /** @param {...unknown} x */
-    addToDiag(...x) { return matrix(this, 'addToDiag', x); }
-    /** @param {...unknown} x */
-    put(...x) { return matrix(this, 'put', x); }
-    /** @param {...unknown} x */
-    addTo(...x) { return matrix(this, 'addTo', x); }
-    /** @param {...unknown} x */
-    gather(...x) { return matrix(this, 'gather', x); }
-    /** @param {...unknown} x */
-    dotRows(...x) { return matrix(this, 'dotRows', x); }
-    /** @param {...unknown} x */
-    dotCols(...x) { return matrix(this, 'dotCols', x); }
-    /** @param {...unknown} x */
-    mulStack(...x) { return matrix(this, 'mulStack', x); }
-    /** @param {...unknown} x */
-    histogram(...x) { return matrix(this, 'histogram', x); }
-    /** @param {...unknown} x */
-    bincount(...x) { return matrix(this, 'bincount', x); }
-    /** @param {...unknown} x */
-    searchSorted(...x) { return matrix(this, 'searchSorted', x); }
-    /** @param {...unknown} x */
-    searchsorted(...x) { return matrix(this, 'searchsorted', x); }
-    /** @param {...unknown} x */
-    putElements(...x) { return matrix(this, 'putElements', x); }
-    /** @param {...unknown} x */
-    addToElements(...x) { return matrix(this, 'addToElements', x); }
-    /** @param {...unknown} x */
-    transposeStack(...x) { return matrix(this, 'transposeStack', x); }
-    /** @param {...unknown} x */
-    symmetricLower(...x) { return matrix(this, 'symmetricLower', x); }
-    /** @param {...unknown} x */
-    symmetricUpper(...x) { return matrix(this, 'symmetricUpper', x); }
-    /** @param {...unknown} x */
-    countUnique(...x) { return matrix(this, 'countUnique', x); }
-    /** @param {...unknown} x */
-    unique(...x) { return matrix(this, 'unique', x); }
-    /** @param {...unknown} x */
-    uniqueCounts(...x) { return matrix(this, 'uniqueCounts', x); }
-    /** @param {...unknown} x */
-    complex(...x) { return matrix(this, 'complex', x); }
-    /** @param {...unknown} x */
-    real(...x) { return matrix(this, 'real', x); }
-    /** @param {...unknown} x */
-    imag(...x) { return matrix(this, 'imag', x); }
-    /** @param {...unknown} x */
-    angle(...x) { return matrix(this, 'angle', x); }
-    /** @param {...unknown} x */
-    conj(...x) { return matrix(this, 'conj', x); }
-    /** @param {...unknown} x */
-    conjugate(...x) { return matrix(this, 'conjugate', x); }
-    /** @param {...unknown} x */
-    conjTranspose(...x) { return matrix(this, 'conjTranspose', x); }
-    /** @param {...unknown} x */
-    softmax(...x) { return of(this, 'softmax', x); }
-    /** @param {...unknown} x */
-    logSoftmax(...x) { return of(this, 'logSoftmax', x); }
-    /** @param {...unknown} x */
-    hardmax(...x) { return of(this, 'hardmax', x); }
-  };
-};
+export const functions = ({of, matrix, made, ...make}) => withMethods(class {}, [
+  ...OPERATIONS.map(/** @returns {Entry} */ ([kind, n, names]) => {
+    const maker = /** @type {Record<string, Maker<unknown>>} */ (make)[kind];
+    return [names, maker ? taking(n, maker) : (gpu, where, _, x) => of(gpu, where, x)];
+  }),
+  ...SHAPINGS.map(/** @returns {Entry} */ ([, , , names]) => [names, (gpu, where, _, x) => matrix(gpu, where, x)]),
+  ...shapedBy(made, MADE),
+]);

@@ -99,8 +99,8 @@ const make = {
   /** @param {unknown} a @param {string} where @param {number} op @param {unknown} low @param {unknown} high @returns {Tensor} */
   limits(a, where, op, low, high) { return zipped(where, op, [a, low, high]); },
 
-  /** @param {unknown} a @param {string} where @param {unknown} b @returns {Tensor} */
-  product(a, where, b) {
+  /** @param {unknown} a @param {string} where @param {number} _ @param {unknown} b @returns {Tensor} */
+  product(a, where, _, b) {
     if (typeof b === 'number') throw failure('ErrInvalid', where, 'a number; to scale, use mul');
     const {session, list: [x, y]} = tensorOperands(where, [a, b]);
     return made(session, parts.matmul(where, x, y));

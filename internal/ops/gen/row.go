@@ -154,6 +154,8 @@ func (r row) Script() string {
 	switch {
 	case r.Reduces():
 		return "Reduction." + r.Name
+	case r.Shapes():
+		return "Shaping." + r.Name
 	case r.Class == ops.Product:
 		return ""
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -106,38 +105,9 @@ func (r row) Shapes() bool { return r.Class == ops.Shaping }
 // Builder is the method that puts a shaping together.
 func (r row) Builder() string { return strings.ToLower(r.Name[:1]) + r.Name[1:] }
 
-// ScriptCounts are how many operands a shaping has in JavaScript behind its receiver, -1 for a list of any, and how many numbers at most.
-func (r row) ScriptCounts() string {
-	operands, numbers := 0, 0
-	for _, p := range params(r.Operation.Params) {
-		switch {
-		case p.variadic():
-			operands = -1
-		case !p.operand():
-			numbers++
-		case p.name != r.Receiver:
-			operands++
-		}
-	}
-	return strconv.Itoa(operands) + ", " + strconv.Itoa(numbers)
-}
-
 // Sized reports whether the arguments begin with rows and columns that a shape can stand for: an array of both.
 func (r row) Sized() bool {
 	return strings.HasPrefix(strings.TrimPrefix(r.Operation.Params, "a Operand[T], "), "rows, cols int") && r.Name != "Roll"
-}
-
-// ScriptShape is the function in JavaScript that computes the shape.
-func (r row) ScriptShape() string {
-	var list []string
-	for _, p := range params(r.Operation.Params) {
-		name := p.name
-		if !regexp.MustCompile(`(^|[^.\w])` + name + `\b`).MatchString(r.Shape) {
-			name = "_" + name // which may be unused
-		}
-		list = append(list, name)
-	}
-	return "(" + strings.Join(list, ", ") + ") => [" + r.Shape + "]"
 }
 
 // ShapingHelp lists the shapings of matrix.Eval with their arguments.
