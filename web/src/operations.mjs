@@ -106,9 +106,11 @@ const MADE = [
 
 /**
  * Gives a class methods as if its body had them.
- * @template {new (...args: any[]) => object} C @param {C} Class @param {Entry[]} list @returns {any}
+ * @param {new (...args: any[]) => any} Class @param {Entry[]} list @returns {any}
  */
 function withMethods(Class, list) {
+  const {prototype} = Class;
+  delete prototype.constructor; // V8 copies the list of properties for each that is added until one was deleted, see https://v8.dev/blog/fast-properties: 4 ms
   for (const [names, run] of list) {
     let number = 0;
     for (const word of names.split(/\s/)) {
@@ -119,10 +121,11 @@ function withMethods(Class, list) {
       const op = number++;
       for (const name of word.split(',')) {
         const value = {[name](/** @type {unknown[]} */ ...x) { return run(this, name, op, x); }}[name];
-        Object.defineProperty(Class.prototype, name, {value, writable: true, configurable: true});
+        Object.defineProperty(prototype, name, {value, writable: true, configurable: true});
       }
     }
   }
+  Object.defineProperty(prototype, 'constructor', {value: Class, writable: true, configurable: true});
   return Class;
 }
 
