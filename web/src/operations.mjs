@@ -100,6 +100,9 @@ const MADE = [
   [0, 3, (n) => [1, n], `${Shaping.Permutation} permutation`],
 ];
 
+/** Whether a method makes or shapes matrices. @param {string} name */
+export const isShaping = (name) => [...SHAPINGS, ...MADE].some(([, , , names]) => names.split(/[\s,]/).includes(name));
+
 /** What a method does, of what it is called on, its name, the operation's number and the arguments. @typedef {(a: any, where: string, op: number, x: any[]) => unknown} Run */
 
 /** Methods that do the same. @typedef {[names: string, run: Run]} Entry */
