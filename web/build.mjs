@@ -27,7 +27,7 @@ const numbers = {
   name: 'numbers',
   setup: ({onLoad}) => onLoad({filter: /[\\/]src[\\/][\w-]+\.mjs$/, namespace: 'file'}, ({path}) => ({
     loader: 'js',
-    contents: readFileSync(path, 'utf8').replace(/\b(Command|Op|Reduction|Shaping)\.([A-Z]\w*)\b/g, (text, list, name) => {
+    contents: readFileSync(path, 'utf8').replace(/\b(Command|ElementWise|Op|Reduction|Shaping)\.([A-Z]\w*)\b/g, (text, list, name) => {
       const number = Reflect.get(Reflect.get(codes, list), name);
       if (typeof number !== 'number') throw new Error(`${path}: ${text}`);
       return String(number);

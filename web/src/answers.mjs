@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {SHAPING_NAMES, Shaping} from './codes.mjs';
+import {SHAPING_NAMES} from './codes.mjs';
 import {SubletError} from './errors.mjs';
 import {Numbers} from './numbers.mjs';
+import {isShaping} from './operations.mjs';
 
 /**
  * Who waits: value is what a value is that Go does not report, keep what the collector must not take before the answer.
  * @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown, keep?: unknown}} Pending
  */
 
+/** What Go's shaping is called in JavaScript. @param {string} name @returns {string | undefined} */
+function shapingName(name) {
+  const small = name[0].toLowerCase() + name.slice(1);
+  return SHAPING_NAMES[name] ?? (isShaping(small) ? small : undefined);
+}
+
 /** A message of Go's about an operation, with what that is called in JavaScript. @param {string} message */
 const spelled = (message) => message
-  .replace(/^matrix: ([A-Z]\w*): (?:not supported: |invalid argument: )?/, (all, name) => name in Shaping ? `sublet: ${SHAPING_NAMES[name] ?? name[0].toLowerCase() + name.slice(1)}: ` : all)
+  .replace(/^matrix: ([A-Z]\w*): (?:not supported: |invalid argument: )?/, (all, name) => {
+    const spelling = shapingName(name);
+    return spelling ? `sublet: ${spelling}: ` : all;
+  })
   .replace(/(not defined for \w+, but for [\w, ]+)$/, '$1; convert with astype').replace(/; convert one$/, '; convert with astype');
 
 /** What Go is to answer, by ticket. */

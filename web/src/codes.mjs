@@ -337,15 +337,18 @@ export const Shaping = Object.freeze({
   ConjTranspose: 88,
 });
 
-/** What shapings are called in JavaScript, where it is not the name with a small letter. @type {Record<string, string>} */
+/** What shapings are called in JavaScript, where that is not a name of operations.mjs but for a small letter. @type {Record<string, string>} */
 export const SHAPING_NAMES = {
+  Eye: 'eye',
   VStack: 'vstack',
   HStack: 'hstack',
+  Reshape: 'reshape',
   Inverse: 'inv',
   CholeskyFactor: 'cholesky',
   LeastSquares: 'lstsq',
   PseudoInverse: 'pinv',
   MatrixExp: 'expm',
+  Slice: 'slice',
   BinCount: 'bincount',
 };
 

@@ -38,10 +38,10 @@ export const SPARSE_WRAPPED = 0x10000;
 export const FileFlag = Object.freeze({Strict: 1, LastWins: 2, Scan: 4});
 
 /** Instructions of an expression. */
-export const Op = Object.freeze({
+export const Op = Object.freeze(/* @__PURE__ */ Object.assign({ // of which the package needs nothing but numbers
   Leaf: 1, Scalar: 2, Fill: 3, Transpose: 4, Slice: 5, Reshape: 6, Cast: 7, MatMul: 8, Call: 9, Reduce: 10,
-  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, Shape: 20, With: 21, Tensor: 22, Layer: 23, ...ElementWise,
-});
+  Softmax: 11, LogSoftmax: 12, Hardmax: 13, Sort: 14, ArgSort: 15, TopK: 16, ArgTopK: 17, CumSum: 18, CumProd: 19, Shape: 20, With: 21, Tensor: 22, Layer: 23,
+}, ElementWise));
 
 /** What a reduction is along. */
 export const Axis = Object.freeze({All: 0, Rows: 1, Cols: 2});

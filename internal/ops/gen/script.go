@@ -24,7 +24,9 @@ func (n *numberedNames) add(r row) {
 }
 
 // Text writes a template literal.
-func (n *numberedNames) Text() string { return "`" + strings.Join(wrap(strings.Join(n.words, " "), 150), "\n") + "`" }
+func (n *numberedNames) Text() string {
+	return "`" + strings.Join(wrap(strings.Join(n.words, " "), 150), "\n") + "`"
+}
 
 // methodGroup are operations that JavaScript computes in the same way, of so many arguments.
 type methodGroup struct {

@@ -234,7 +234,7 @@ func TestProtocolInStep(t *testing.T) {
 		text = append(text, part...)
 	}
 	names := map[string]map[string]int{}
-	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\([^{}]*\{(.*?)\}[,)]`).FindAllStringSubmatch(string(text), -1) {
 		names[block[1]] = map[string]int{}
 		for _, pair := range regexp.MustCompile(`(\w+): (\d+)`).FindAllStringSubmatch(block[2], -1) {
 			name := pair[1]
