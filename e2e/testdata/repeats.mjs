@@ -5,7 +5,7 @@
 // which float32 holds exactly.
 
 import {SubletError} from '/dist/index.mjs';
-import {check, fails, gpuBuffer, observed, withGpu} from './testing.mjs';
+import {check, fails, gpuBuffer, observed, same, withGpu} from './testing.mjs';
 
 /** What one walk has: matrices with their elements as they should be, of which several may have one memory. */
 class Walk {
@@ -14,6 +14,7 @@ class Walk {
   runs = [];
   trail = [];
   randoms = new Map();
+  kept = [];
   step = 0;
   free = 0; // statements that took no call of the program
 
@@ -125,6 +126,12 @@ class Walk {
     renew: ([i]) => {
       this.slots[i].m.close();
       this.slots[i] = this.fresh(2 + this.roll(2));
+    },
+    shift: ([i]) => { // the handle and the memory go to different matrices
+      this.slots[i].m.close();
+      this.kept.push(this.gpu.zeros(5, 5));
+      this.slots[i] = this.fresh(2 + this.roll(2));
+      if (this.kept.length > 1) this.kept.shift().close();
     },
     resize: ([i]) => {
       const c = this.slots[i], n = 5 - c.n;
@@ -354,6 +361,44 @@ async function walks(seeds, menus, steps) {
 export const tests = {
   // 100 walks where tests may take minutes.
   repeatedWalks: (device) => device === 'both' ? walks(100, 10, 60) : walks(1, 4, 60),
+
+  // A handle is given to a matrix in other memory.
+  repeatedHandles: withGpu(async (gpu) => {
+    const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2);
+    let b = gpu.full(2, 2, 2);
+    for (let i = 0; i < 6; i++) {
+      for (let j = 0; j < 4; j++) {
+        same(await a.add(b).read(), Array(4).fill(i + 3), 'the sum');
+        c.assign(b);
+        same(await c.read(), Array(4).fill(i + 2), 'what was assigned');
+      }
+      b.close();
+      const handle = gpu.zeros(9, 9), memory = gpu.full(2, 2, 99); // take one each
+      handle.close();
+      b = gpu.full(2, 2, i + 3);
+      same(await memory.read(), Array(4).fill(99), 'what has the memory now');
+      if (i % 2) memory.close();
+    }
+  }),
+
+  // Recordings follow matrices that come back to their size in other memory.
+  repeatedResized: withGpu(async (gpu) => {
+    const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2), run = await gpu.record(() => c.assign(a.add(1)));
+    for (let i = 0; i < 4; i++) {
+      for (let j = 0; j < 4; j++) {
+        c.assign(0);
+        await gpu.sync();
+        run.run();
+        await gpu.sync(); // in a message that names the recording alone
+        same(await c.read(), Array(4).fill(i + 2), 'what was recorded');
+      }
+      for (const m of [a, c]) {
+        m.memory.resize(20 + 9 * i, 20);
+        m.memory.resize(2, 2);
+      }
+      a.assign(i + 2);
+    }
+  }),
 
   // Who gives a read up is told so, the first time and later.
   repeatedAborted: withGpu(async (gpu) => {
