@@ -3,7 +3,7 @@
 // Tests of what one evaluation, one upload and one download take: calls of WebGPU and calls between the program and JavaScript, counted
 // when everything has been made that is made once.
 
-import {check, fails, same, webgpu, withGpu} from './testing.mjs';
+import {check, fails, observed, same, withGpu} from './testing.mjs';
 
 const CALLS = [
   [GPUQueue, ['submit', 'writeBuffer']],
@@ -36,29 +36,6 @@ async function counted(run) {
 
 /** Wants exactly these calls. */
 const wants = (counts, want, what) => check(JSON.stringify(Object.entries(counts).sort()) === JSON.stringify(Object.entries(want).sort()), `${what}: ${JSON.stringify(counts)}, want ${JSON.stringify(want)}`);
-
-/** A device, and a function that counts the calls of JavaScript that its program makes. */
-async function observed() {
-  const {instantiate} = WebAssembly;
-  let calls = 0;
-  WebAssembly.instantiate = (module, imports) => {
-    for (const [name, call] of Object.entries(imports.gojs)) {
-      if (name.startsWith('syscall/js.') && !name.endsWith('finalizeRef')) imports.gojs[name] = (sp) => { calls++; call(sp); };
-    }
-    return instantiate(module, imports);
-  };
-  try {
-    const gpu = await webgpu();
-    return {gpu, crossings: async (run) => {
-      for (let i = 0; i < 3; i++) await run();
-      const before = calls;
-      for (let i = 0; i < 4; i++) await run();
-      return (calls - before) / 4;
-    }};
-  } finally {
-    WebAssembly.instantiate = instantiate;
-  }
-}
 
 const N = 64 * 64, SIZE = 4 * N;
 

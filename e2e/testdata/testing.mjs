@@ -88,6 +88,29 @@ export async function withoutWebGPU(run) {
 /** A device of WebGPU: SwiftShader, which is not what a page gets by itself. */
 export const webgpu = (options) => init({device: 'webgpu', ...options});
 
+/** A device of WebGPU, and functions that count the calls of JavaScript that its program makes: of all, and of one use of something. */
+export async function observed() {
+  const {instantiate} = WebAssembly;
+  let calls = 0;
+  WebAssembly.instantiate = (module, imports) => {
+    for (const [name, call] of Object.entries(imports.gojs)) {
+      if (name.startsWith('syscall/js.') && !name.endsWith('finalizeRef')) imports.gojs[name] = (sp) => { calls++; call(sp); };
+    }
+    return instantiate(module, imports);
+  };
+  try {
+    const gpu = await webgpu();
+    return {gpu, count: () => calls, crossings: async (run) => {
+      for (let i = 0; i < 3; i++) await run();
+      const before = calls;
+      for (let i = 0; i < 4; i++) await run();
+      return (calls - before) / 4;
+    }};
+  } finally {
+    WebAssembly.instantiate = instantiate;
+  }
+}
+
 const drivers = {webgpu: 'browser', simd: 'simd'};
 
 async function on(device, run) {

@@ -990,7 +990,10 @@
       for (const ref of memories) if (!ref.deref()) memories.delete(ref);
       const memory = [...memories].map((ref) => ref.deref()).find(holdsProof);
       const session = new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory, memory && settlers.get(memory));
-      if (memory && rung === 0) latest.set(memory, session);
+      if (memory && rung === 0) {
+        session.repeated = latest.get(memory)?.repeated ?? session.repeated; // counts go on
+        latest.set(memory, session);
+      }
       return {session, shared: memory !== undefined};
     },
   });

@@ -211,7 +211,7 @@ export class Connection {
     const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~(VARIES | RESTS);
     this.#resting = (answer & RESTS) !== 0;
     this.#clean = unfinished === 0 && !this.message.kept;
-    repeats?.posted(unfinished === 0);
+    repeats?.posted(this.#clean);
     if (answer & VARIES) {
       this.#failed = true;
       this.repeats?.clear();
@@ -262,6 +262,7 @@ export class Connection {
       throw error;
     }
     const promise = this.answers.promise(ticket, value, keep);
+    this.message.uses.other ||= signal !== undefined; // what is repeated cannot be given up
     try {
       this.post();
     } catch {

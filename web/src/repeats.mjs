@@ -105,7 +105,7 @@ export class Repeats {
     return false;
   }
 
-  /** Go has got the message. @param {boolean} finished whether it has done what the message says */
+  /** Go has got the message. @param {boolean} finished whether it has done what the message says, and keeps nothing of it for later */
   posted(finished) {
     const known = this.#posting;
     this.#posting = null;
