@@ -34,7 +34,7 @@ func (b *Buffer) Touch(regions ...Region) error {
 	for _, r := range regions {
 		w, _ := b.place(op, r) // as above
 		if streams {
-			b.Spoil(nil, r)
+			_ = b.Spoil(nil, r)
 		}
 		if err := m.HostWrote(w); err != nil {
 			return named(op, err)
@@ -317,7 +317,7 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 
 func (b *Buffer) write(ctx context.Context, op string, offset int, src gpu.Host) error {
 	if streams && b != nil {
-		b.Spoil(nil, Range(offset, src.Size))
+		_ = b.Spoil(nil, Range(offset, src.Size))
 	}
 	m, w, err := b.beginIn(ctx, op, Writes, Range(offset, src.Size))
 	if err != nil {

@@ -58,7 +58,7 @@ func Load(i gpu.AdapterInfo) (*Results, error) {
 	if err != nil {
 		return nil, fail("Load", gpu.ErrInvalid, err.Error())
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return Read(f, i)
 }
 

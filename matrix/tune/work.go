@@ -30,8 +30,8 @@ const mostElements = 1 << 26
 // ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, and "softmax:777x333". Letters
 // behind products tell which factors are stored by columns, n or t for each: "product:64x64x64:nt".
 func ParseWork(text string) (Work, error) {
-	bad := func() (Work, error) {
-		return Work{}, fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS, of ",
+	bad := func() error {
+		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS, of ",
 			strings.Join(kernels.Families[:], ", "))
 	}
 	family, rest, _ := strings.Cut(text, ":")
@@ -41,7 +41,7 @@ func ParseWork(text string) (Work, error) {
 	for s := range strings.SplitSeq(sizes, "x") {
 		v, err := strconv.Atoi(s)
 		if err != nil {
-			return bad()
+			return Work{}, bad()
 		}
 		n = append(n, v)
 	}
@@ -49,13 +49,13 @@ func ParseWork(text string) (Work, error) {
 		w.Rows, w.Inner, w.Cols = n[0], n[1], n[2]
 		at := slices.Index([]string{"nn", "tn", "nt", "tt"}, letters)
 		if w.Layout = uint8(max(at, 0)); lettered && at < 0 {
-			return bad()
+			return Work{}, bad()
 		}
 	} else if w.Rows = n[0]; len(n) == 2 && !lettered {
 		w.Cols = n[1]
 	}
 	if w.check() != nil {
-		return bad()
+		return Work{}, bad()
 	}
 	return w, nil
 }

@@ -96,7 +96,7 @@ func (a *app) mapData(in *input, x *array, n int64) error {
 	a.closers = append(a.closers, func() { _ = f.Close() }) // it was only read
 	mem, _, err := f.Share(at)
 	if err != nil || int64(mem.Size) < n {
-		return inFile(x.path, cmp.Or(err, error(io.ErrUnexpectedEOF))) // it has become shorter
+		return inFile(x.path, cmp.Or(err, io.ErrUnexpectedEOF)) // it has become shorter
 	}
 	x.data = mem.Bytes[:n]
 	return nil

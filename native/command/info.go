@@ -102,7 +102,7 @@ func (a *app) info(ctx context.Context) error {
 		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
 			rank, why := ad.Rank()
 			one := adapter{i.Driver, ad.Experimental, rank, why, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil, tuned{}}
-			one.Tuning, _ = tuning(i)
+			one.Tuning = tuning(i)
 			if done, err := probe(ctx, ad); err == nil {
 				one.Arithmetic = &done
 			} else {

@@ -64,21 +64,21 @@ type tuned struct {
 }
 
 // tuning returns what there is of an adapter.
-func tuning(i gpu.AdapterInfo) (t tuned, r *tune.Results) {
+func tuning(i gpu.AdapterInfo) (t tuned) {
 	t.State = "none"
 	t.File, _ = tune.Path(i)
 	r, err := tune.Load(i)
 	switch {
 	case err != nil:
 		t.State = "ignored: " + cli.OneLine(err.Error())
-		return t, nil
+		return t
 	case r.Off || strings.EqualFold(os.Getenv("SUBLET_TUNE"), "off"):
 		t.State = "off"
 	case len(r.Choices) > 0:
 		t.State = "on"
 	}
 	t.Choices, t.Other = len(r.Choices), r.Other()
-	return t, r
+	return t
 }
 
 // String is a cell of a table.
@@ -124,7 +124,7 @@ func (a *app) tune(ctx context.Context, o tune.Options) error {
 		if err != nil {
 			return err
 		}
-		t, _ := tuning(dev.Info())
+		t := tuning(dev.Info())
 		result := struct {
 			tuned
 			Adapter tune.Adapter  `json:"adapter"`
@@ -188,7 +188,7 @@ func (a *app) tuneImport() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					defer f.Close()
+					defer func() { _ = f.Close() }() // it was only read
 					from = f
 				}
 				r, err := tune.Read(from, dev.Info())
@@ -225,7 +225,7 @@ func (a *app) tuneSwitch(name, short string, off bool) *cobra.Command {
 
 // reportTuning prints what there is of the device's adapter.
 func (a *app) reportTuning(dev *gpu.Device) error {
-	t, _ := tuning(dev.Info())
+	t := tuning(dev.Info())
 	return a.report(t, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "timings of %s: %s, %s\n", dev.Info().Name, t, t.File)
 		return err

@@ -153,10 +153,11 @@ func named(name string, numbers ...int) string {
 	for len(numbers) > 0 && numbers[len(numbers)-1] == 0 {
 		numbers = numbers[:len(numbers)-1]
 	}
+	words := []string{name}
 	for _, n := range numbers {
-		name += " " + strconv.Itoa(n)
+		words = append(words, strconv.Itoa(n))
 	}
-	return name
+	return strings.Join(words, " ")
 }
 
 // affordable reports whether a device can run the variant, whatever its class usually does. Tiles are kept to sizes that compile in

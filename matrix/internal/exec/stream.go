@@ -126,10 +126,10 @@ func replace(r *Run, p *plan.Plan, dst Dense) error {
 	}
 	switch {
 	case err != nil && wrote && r.aside != computing:
-		dst.Buf.Spoil(err, region)
+		_ = dst.Buf.Spoil(err, region)
 		return errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
 	case err != nil && before != nil:
-		dst.Buf.Spoil(before, region)
+		_ = dst.Buf.Spoil(before, region)
 	}
 	return err
 }
