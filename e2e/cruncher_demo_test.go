@@ -51,6 +51,7 @@ func TestCruncherDemo(t *testing.T) {
 	// The adapter alone, another kernel while it runs, one with a mistake, and none.
 	chrome.Eval[bool](p, `(document.getElementById('devices').selectedIndex = 1, document.getElementById('devices').dispatchEvent(new Event('change')), true)`)
 	p.Submit("kernel")
+	await(t, p, "document.querySelectorAll('#legend li').length === 1") // what the calls before have shown is there until the first one is done
 	await(t, p, cruncherBars(3))
 	if got := legend(); len(got) != 1 || !strings.Contains(got[0], "swiftshader 100 %") {
 		t.Errorf("the devices are %q, want the adapter", got)
