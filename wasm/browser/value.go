@@ -118,7 +118,7 @@ var settle = js.FuncOf(func(_ js.Value, args []js.Value) any {
 // cannot return from it there.
 //
 //go:wasmexport sublet_settled
-func exportSettled(ticket, value uint32) {
+func exportSettled(ticket, value uint32) { //nolint:unused // by JavaScript
 	tickets.mu.Lock()
 	then := tickets.pending[int(ticket)]
 	tickets.mu.Unlock()
