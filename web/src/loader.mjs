@@ -246,7 +246,11 @@ export async function load(loading, mark, start) {
     };
     rest.failed = (error) => end(String(error));
     go.exit = (/** @type {number} */ code) => end(`exit code ${code}`); // a call of an export may be its last
-    /** Tells the program what a promise has come to, and gives it another turn if nobody was answered, or somebody still waits: what answers may be ready, and nothing else may wake it. @param {number} ticket @param {number} value */
+    /**
+     * Tells the program the value of a promise. Goroutines that wait for it may not be done when the export returns. So the program is
+     * resumed once more if that call answered nobody, or if promises of the page are still open.
+     * @param {number} ticket @param {number} value
+     */
     const settled = (ticket, value) => {
       if (stopped || go.exited) return;
       const before = answers;
