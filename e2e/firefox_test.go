@@ -8,9 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -56,23 +53,9 @@ func TestFirefox(t *testing.T) {
 		outcome <- o
 	})
 	url := chrome.Serve(t, mux)
-	profile := t.TempDir()
-	prefs := `user_pref("dom.webgpu.enabled", false); user_pref("browser.shell.checkDefaultBrowser", false);
-user_pref("datareporting.policy.dataSubmissionEnabled", false); user_pref("app.update.disabledForTesting", true);`
-	if err := os.WriteFile(filepath.Join(profile, "user.js"), []byte(prefs), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), webTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, firefox(t), "--headless", "--no-remote", "--profile", profile, url+"/firefox")
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	}()
+	chrome.Firefox(t, ctx, url+"/firefox")
 	select {
 	case o := <-outcome:
 		for name, failure := range o {
@@ -88,13 +71,20 @@ user_pref("datareporting.policy.dataSubmissionEnabled", false); user_pref("app.u
 	}
 }
 
-// firefox returns the program, whose name on Debian is that of its long-term release.
-func firefox(t *testing.T) string {
-	for _, name := range []string{os.Getenv("FIREFOX"), "firefox-esr", "firefox"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
+// TestFirefoxPackages runs the tests that pages have of the layers above the drivers, and the drivers' conformance suite, on the device
+// that needs no WebGPU.
+func TestFirefoxPackages(t *testing.T) {
+	if !devtest.Long() {
+		return // see TestFirefox
 	}
-	t.Fatal("no Firefox found; install one (Debian: apt-get install firefox-esr) or set FIREFOX to its path")
-	return ""
+	simd := map[string]string{"SUBLET_TEST_DRIVERS": "simd"}
+	for dir, tests := range map[string]string{
+		"./gpu/simd": "", "./gpu": "", "./buffer": "", "./buffer/ndarray": "", "./matrix": "", "./matrix/graph": "",
+		"./buffer/cruncher": crunchersInPages, "./matrix/graph/pipelines": pipelinesInPages,
+	} {
+		t.Run(dir, func(t *testing.T) {
+			o := chrome.Options{Args: []string{"-test.run=^Test" + tests}, Env: simd, Timeout: 15 * time.Minute}
+			chrome.Build(t, dir).RunFirefox(t, o)
+		})
+	}
 }

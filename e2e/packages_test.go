@@ -32,24 +32,20 @@ func TestMatrix(t *testing.T) {
 // TestSIMD runs the conformance suite of the driver that needs no WebGPU.
 func TestSIMD(t *testing.T) { chrome.RunPackage(t, "./gpu/simd", "-test.run=^Test") }
 
-// TestCruncher leaves out what closes devices in the middle of calls, as there is one thread only, and what takes long.
-func TestCruncher(t *testing.T) {
-	runOnBrowser(t, "./buffer/cruncher", "Foreign|ForeignFaults|ForeignGone|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|"+
-		"Structs|Windows|SlidingWindows|Resident|ResidentUpload|Halo|Track|Batch|BatchRandom|AnyShares|Module|Cancelled", "")
-}
+// crunchersInPages leaves out what closes devices in the middle of calls, as there is one thread only, and what takes long.
+const crunchersInPages = "(Foreign|ForeignFaults|ForeignGone|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|" +
+	"Structs|Windows|SlidingWindows|Resident|ResidentUpload|Halo|Track|Batch|BatchRandom|AnyShares|Module|Cancelled)$"
 
-// TestTaskGraphs runs the pipelines of task graphs in all modes of the scheduler.
-func TestTaskGraphs(t *testing.T) {
-	runOnBrowser(t, "./matrix/graph/pipelines", "Edges|EdgesSmall|EdgesEnds|Train|TrainEnds", "")
-}
+// pipelinesInPages are pipelines of task graphs in all modes of the scheduler.
+const pipelinesInPages = "(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"
+
+func TestCruncher(t *testing.T)   { runOnBrowser(t, "./buffer/cruncher", crunchersInPages, "") }
+func TestTaskGraphs(t *testing.T) { runOnBrowser(t, "./matrix/graph/pipelines", pipelinesInPages, "") }
 
 // runOnBrowser runs tests of a package, or all of them; short runs leave some to long ones.
 func runOnBrowser(t *testing.T, dir, tests, long string) {
 	t.Helper()
-	o := chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 10 * time.Minute}
-	if tests != "" {
-		o.Args = []string{"-test.run=^Test(" + tests + ")$"}
-	}
+	o := chrome.Options{Args: []string{"-test.run=^Test" + tests}, Timeout: 10 * time.Minute}
 	if !devtest.Long() {
 		o.Env = map[string]string{"SUBLET_TEST_DRIVERS": "browser"}
 		o.Args = append(o.Args, "-test.skip=^Test(Every(Fault|Allocation)|"+long+")$") // the devices of the first two are the oracle's

@@ -93,6 +93,21 @@ func (b *Binary) execute(t testing.TB, o Options) *run {
 	return collect(t, p.ctx, messages)
 }
 
+// RunFirefox is Run in Firefox, without WebGPU.
+func (b *Binary) RunFirefox(t *testing.T, o Options) {
+	t.Helper()
+	if o.Timeout <= 0 {
+		o.Timeout = TestTimeout
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), o.Timeout)
+	defer cancel()
+	mux := http.NewServeMux()
+	mux.Handle("/", b.handler(t, o))
+	messages := posted(ctx, mux, "/report")
+	Firefox(t, ctx, Serve(t, mux)+"/?start")
+	report(t, b.pkg, collect(t, ctx, messages))
+}
+
 //go:embed assets/gotest.html
 var gotestHTML string
 

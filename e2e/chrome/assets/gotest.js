@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs a Go test binary in a page or, when the page says so, in a worker. What the program prints and how it ends goes
-// to the runner through gotestReport, a function that the runner puts into the page.
+// to the runner through gotestReport, a function that the runner puts into the page, or by requests from a browser that the
+// runner does not control: its pages start the program themselves.
 'use strict';
 
 const inPage = typeof document !== 'undefined';
 
+/** The request before, which the next one waits for: the messages keep their order. */
+let sent = Promise.resolve();
+
+/** @param {string} message */
+const tell = (message) => {
+  if (globalThis.gotestReport) return gotestReport(message);
+  sent = sent.then(() => fetch('/report', {method: 'POST', body: message}));
+};
+
 /** @param {{output?: string, error?: boolean, exit?: number, fatal?: string}} message */
-const report = (message) => inPage ? gotestReport(JSON.stringify(message)) : postMessage(message);
+const report = (message) => inPage ? tell(JSON.stringify(message)) : postMessage(message);
 
 /** @param {unknown} error */
 const describe = (error) => error instanceof Error ? `${error.message}\n${error.stack}` : String(error);
@@ -16,7 +26,9 @@ const describe = (error) => error instanceof Error ? `${error.message}\n${error.
 async function load(config) {
   if (!inPage && !config.module) return importScripts(...config.scripts);
   for (const url of config.scripts) {
-    if (!inPage) {
+    if (inPage && location.search === '?start') gotest();
+
+if (!inPage) {
       await import(url);
       continue;
     }
@@ -69,6 +81,8 @@ async function gotest() {
     report({fatal: describe(error)});
   }
 }
+
+if (inPage && location.search === '?start') gotest();
 
 if (!inPage) {
   onmessage = (event) => run(event.data).catch((error) => report({fatal: describe(error)}));
