@@ -4,6 +4,7 @@
 
 import {init} from '/dist/index.mjs';
 import {TWO, told} from './cruncher-testing.mjs';
+import {within} from './hostile-testing.mjs';
 import {check, fails, noise, onBoth, same, throws} from './testing.mjs';
 
 const WGSL = `
@@ -101,6 +102,24 @@ export const tests = {
     await pool.finish();
     check(pool.devices.length === 3 && pool.completed.every((count, i) => count === earlier[i] + 1), `a broadcast: ${earlier}, ${pool.completed}`);
     await throws('ErrInvalid', 'a broadcast that writes', () => cr.task(1, 'step', {global: 1, broadcast: true}, n, by(cr, 1)));
+  }),
+
+  gpuClosed: onBoth(async () => {
+    // Each callback is called once, also for the tasks that wait when the Gpu is closed.
+    const world = await init({device: 'simd', threads: 1}), cr = await world.cruncher(WGSL, {devices: TWO}), pool = await cr.pool(), codes = [];
+    let wake = () => {};
+    const ended = new Promise((done) => { wake = done; }), n = cr.array('n', 64, {dtype: 'uint32'});
+    const make = (options) => cr.task(1, 'slow', {global: 64, callback: (error) => { codes.push(error?.code ?? 'done'); if (codes.length === 14) wake(undefined); }, ...options}, n, by(cr, 1000));
+    n.write = false;
+    const one = make({}), everywhere = make({broadcast: true});
+    await throws('ErrInvalid', 'a section without an end', () => pool.enqueue(make({selectBegin: true})));
+    pool.enqueue(...Array(10).fill(one), everywhere, everywhere);
+    const finish = pool.finish();
+    world.close();
+    await fails('ErrClosed', 'finish', () => finish);
+    await within(5000, ended, 'the callbacks');
+    await new Promise((done) => { setTimeout(done, 20); });
+    check(codes.length === 14 && codes.includes('ErrClosed') && codes.every((code) => ['done', 'ErrClosed'].includes(code)), `${codes}`);
   }),
 
   roundRobin: pooled(async ({cr, pool}) => {

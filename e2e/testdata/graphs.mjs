@@ -124,6 +124,8 @@ export const tests = {
       ['ErrName', 'an input', (g) => g.connect('a.x', 'b.x')], ['ErrName', 'a symbol', (g) => g.input(Symbol('s'))], ['ErrInvalid', 'a capacity', (g) => g.input('a.x', {capacity: 0})],
       ['ErrName', 'two channels', (g) => { g.input('a.x'); g.connect('b.y', 'a.x'); }], ['ErrName', 'no sticky', (g) => g.set('a.x', 1)], ['ErrInvalid', 'nothing comes', (g) => g.run()],
       ['ErrInvalid', 'nothing takes', (g) => { g.input('a.x'); g.connect('a.y', 'b.x').run(); }], ['ErrInvalid', 'a cycle', (g) => g.connect('a.y', 'b.x').connect('b.y', 'a.x').run()],
+      ['ErrInvalid', 'a task behind its own block', (g) => { g.connect('a.y', 'a.x', {initial: 1, capacity: 1}); g.input('b.x'); g.output('b.y'); g.run(); }],
+      ['ErrInvalid', 'a cycle that is full', (g) => g.connect('a.y', 'b.x', {initial: 1, capacity: 1}).connect('b.y', 'a.x', {initial: 1, capacity: 1}).run()],
       ['ErrInvalid', 'no input', (g) => g.task('c', body, {sticky: ['w']}).run()], ['ErrClosed', 'closed', (g) => { g.close(); g.run(); }],
       ['ErrInvalid', 'late', (g) => { g.connect('a.y', 'b.x').connect('b.y', 'a.x', {initial: 1}).run().task('c', body, ports); }],
     ]) {
@@ -137,6 +139,38 @@ export const tests = {
     await fails('ErrClosed', 'a closed matrix', () => x.push(closed));
     graph.close();
     graph.close();
+  }),
+
+  stopping: onBoth(async (gpu) => {
+    // A graph that is being stopped does not run on before it has stopped, and who waits for that is told.
+    const graph = (await gpu.graph()).task('a', ({x}) => x + 1, {inputs: ['x'], outputs: ['y']}), x = graph.input('a.x'), y = graph.output('a.y');
+    graph.run();
+    await x.push(1);
+    const stop = graph.stop();
+    await throws('ErrInvalid', 'run before it has stopped', () => graph.run());
+    await within(5000, stop, 'stop');
+    check(await y.pull() === 2 && graph.state === 'stopped', graph.state);
+    graph.run().run();
+    await x.push(2);
+    check(await y.pull() === 3, 'it goes on');
+    graph.close();
+  }),
+
+  predicates: onBoth(async (gpu) => {
+    // Functions of predicates that give up the call that they are asked for, or close the graph: nobody else waits for ever, and nothing stays open.
+    const graph = (await gpu.graph()).task('a', ({x}) => x, {inputs: ['x'], outputs: ['y']}), call = new AbortController();
+    const x = graph.input('a.x', {capacity: 1, push: {ask: (value) => { if (value === 1) call.abort(); return true; }}}), y = graph.output('a.y', {capacity: 1});
+    graph.run();
+    const pushes = [x.push(1, {signal: call.signal}), x.push(2), x.push(3)];
+    for (const want of [1, 2, 3]) check(await within(5000, y.pull(), `block ${want}`) === want, `block ${want}`);
+    await within(5000, Promise.all(pushes), 'the calls of push');
+    graph.close();
+    const closing = (await gpu.graph()).task('a', ({x}) => x, {inputs: ['x'], outputs: ['y']}), m = gpu.ones(1, 1);
+    const input = closing.input('a.x', {push: {ask: () => { closing.close(); return true; }}});
+    closing.output('a.y');
+    closing.run();
+    await input.push(m);
+    check(m.closed, 'what was sent into a graph that closed then is closed');
   }),
 
   misuse: onBoth(async (gpu) => {

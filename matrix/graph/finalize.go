@@ -171,6 +171,8 @@ func (c *channel) wire(f *faults) {
 	if f.when(!c.whole(), op, gpu.ErrInvalid, c.name, ": an end that is no port of the graph's tasks, or none for that") {
 		return
 	}
+	own := c.kind == plainChannel && c.from.task == c.to.task
+	f.when(own && c.Capacity == 1, op, gpu.ErrInvalid, c.name, ": a capacity of 1, from a task to itself it is at least 2")
 	if from, to := c.from, c.to; from != nil && to != nil && c.g.owns(from.tmpl) && c.g.owns(to.tmpl) {
 		f.when(!from.tmpl.agrees(to.tmpl), op, ErrTemplate, c.name, ": ", from.tmpl.name, " to ", to.tmpl.name)
 	}

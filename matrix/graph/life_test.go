@@ -253,6 +253,22 @@ func each(err error) []error {
 	return list.Unwrap()
 }
 
+// TestOwnCapacity: a channel from a task to itself of one block would stop the task after its first run.
+func TestOwnCapacity(t *testing.T) {
+	devs := open(t, "cpu")
+	for capacity, want := range map[int]error{1: gpu.ErrInvalid, 2: nil} {
+		g := must[*graph.Graph](t)(graph.New(devs))
+		m := g.Template("m", 1, 1, dtype.Float32)
+		task := g.Task("task", pass(), graph.In("x", m), graph.Out("y", m))
+		g.Input("first", task.Port("x"), graph.Channel{Control: true})
+		g.Connect(task.Port("y"), task.Port("x"), graph.Channel{Capacity: capacity})
+		if err := g.Finalize(); !errors.Is(err, want) {
+			t.Errorf("a capacity of %d: %v", capacity, err)
+		}
+		check(t, g.Teardown())
+	}
+}
+
 // 5.5.1: Finalize lists every fault at once.
 func TestFaults(t *testing.T) {
 	devs := open(t, "cpu", "cpu")

@@ -54,8 +54,8 @@ function propertiesOf(where, o) {
 function memoryOf(where, source, {dtype, struct}) {
   const plain = isBuffer(source) || ArrayBuffer.isView(source);
   const own = dtypeOfData(source), bytes = struct !== undefined || isBuffer(source) || own === undefined && plain;
-  const type = dtype ?? (bytes ? 'bytes' : own ?? 'float32'), Array = Object.hasOwn(ARRAYS, type) ? ARRAYS[type] : undefined;
-  if (typeof type !== 'string' || !Array) throw failure('ErrInvalid', where, `elements of type ${show(type)}; ${instead(type, Object.keys(ARRAYS))}`);
+  const type = dtype ?? (bytes ? 'bytes' : own ?? 'float32'), Array = typeof type === 'string' && Object.hasOwn(ARRAYS, type) ? ARRAYS[type] : undefined;
+  if (!Array) throw failure('ErrInvalid', where, `elements of type ${show(type)}; ${instead(type, Object.keys(ARRAYS))}`);
   if (struct !== undefined && type !== 'bytes') throw failure('ErrInvalid', where, `a struct of ${type}`);
   if (!plain) {
     if (typeof source !== 'number' || !Number.isInteger(source)) throw failure('ErrInvalid', where, `${show(source)} is neither memory nor a length`);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {taskOf} from './crunch-task.mjs';
+import {owe, taskOf} from './crunch-task.mjs';
 import {frozen} from './cruncher.mjs';
 import {failure, show} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
@@ -47,7 +47,14 @@ export class DevicePool {
       return held.use(where);
     });
     if (this.remaining === 0) this.#tasks.clear();
-    crunch.call(Command.Enqueue, [number, ...handles]);
+    const {length} = this.devices, count = (/** @type {1 | -1} */ sign) => { for (const task of tasks) owe(/** @type {any} */ (task), length, sign); };
+    count(1);
+    try {
+      crunch.call(Command.Enqueue, [number, ...handles]);
+    } catch (error) {
+      count(-1);
+      throw error;
+    }
     for (const task of tasks) this.#tasks.add(task);
   }
 

@@ -80,6 +80,8 @@ export function orderWords(where, crunch, id, kernels, o, params) {
 
 /** What is behind a task; undefined for anything else. @type {(x: unknown) => Held | undefined} */
 export let taskOf;
+/** Notes with the program of a task how often its callback will be called once it is in a pool of so many devices; -1 takes that back. @type {(task: CruncherTask, devices: number, sign: 1 | -1) => void} */
+export let owe;
 
 /** A call of a cruncher to be made later. */
 export class CruncherTask {
@@ -87,11 +89,14 @@ export class CruncherTask {
   #handle;
   /** @type {((error?: unknown) => unknown) | undefined} */
   #callback;
+  /** Whether each device of a pool runs it. */
+  #everywhere;
   /** Not to be collected before the task is. */
   #params;
 
   static {
     taskOf = (x) => typeof x === 'object' && x !== null && #handle in x ? x.#handle : undefined;
+    owe = (task, devices, sign) => { if (task.#callback) task.#crunch.due(task.#callback, sign * (task.#everywhere ? devices : 1)); };
   }
 
   /** @param {Crunch} crunch @param {number} id @param {string} kernels @param {unknown} range @param {unknown[]} params */
@@ -109,6 +114,7 @@ export class CruncherTask {
     }
     this.#crunch = crunch;
     this.#callback = callback;
+    this.#everywhere = flag(where, o, 'broadcast');
     this.#params = params;
     this.#handle = new Held(crunch, new Store(), 'the task', Command.CloseTask);
     this.#handle.open(handle);
@@ -140,6 +146,7 @@ export class CruncherTask {
 
 /** Has Go call a function of the user's, which may call the program and be asynchronous. Go hears when it is over. @param {Crunch} crunch @param {(error?: SubletError) => unknown} callback */
 const told = (crunch, callback) => async (/** @type {number} */ number, /** @type {string | undefined} */ code, /** @type {string | undefined} */ message) => {
+  crunch.due(callback, -1);
   await null; // Go waits for this to return
   let thrown = '';
   try {

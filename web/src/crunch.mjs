@@ -13,6 +13,8 @@ export class Crunch extends Connection {
   #users = 0;
   /** Whether there will be no new cruncher. */
   #retired = false;
+  /** Functions of the user's that tasks of pools have yet to call, and how often. @type {Map<(error?: any) => unknown, number>} */
+  #due = new Map();
 
   /**
    * Starts the program.
@@ -25,9 +27,18 @@ export class Crunch extends Connection {
   /** Ends the program. Who still waits is told. @override */
   close() {
     if (this.over) return;
-    this.answers.refuse(failure('ErrClosed', 'cruncher', 'the Gpu was closed')); // before Go says what it thinks of it
+    const why = failure('ErrClosed', 'cruncher', 'the Gpu was closed');
+    this.answers.refuse(why); // before Go says what it thinks of it
     super.close();
     this.dismiss();
+    for (const [callback, times] of this.#due) for (let i = 0; i < times; i++) Promise.resolve(why).then(callback).catch(() => {}); // nobody asks what it throws
+  }
+
+  /** Notes that tasks will call a function of the user's so many times more, or less. @param {(error?: any) => unknown} callback @param {number} times */
+  due(callback, times) {
+    const left = (this.#due.get(callback) ?? 0) + times;
+    if (left > 0) this.#due.set(callback, left);
+    else this.#due.delete(callback);
   }
 
   /** Notes somebody who needs the program until drop is called. */

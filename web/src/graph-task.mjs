@@ -84,6 +84,33 @@ export const full = ({queue}) => queue.length > 0 && !queue[0].held;
 export const isReady = ({busy, inputs, sticky, into, outOf, kept}) => !busy && inputs.every((port) => into.get(port)?.some(full)) &&
   sticky.every((port) => kept.has(port) || into.get(port)?.some(full)) && [...outOf.values()].every((list) => list.every(({queue, capacity}) => queue.length < capacity));
 
+/** The task of a port. @param {string} port */
+const taskOf = (port) => port.slice(0, port.indexOf('.'));
+
+/**
+ * Refuses ports that nothing comes to or goes from, and tasks that could never run: in cycles that nothing starts, or behind channels that stay full.
+ * @param {string} where @param {readonly Task[]} tasks @param {readonly Channel[]} channels
+ */
+export function checkTasks(where, tasks, channels) {
+  for (const {name, inputs, outputs, into, outOf} of tasks) {
+    const input = inputs.find((port) => !into.has(port)), output = outputs.find((port) => !port.optional && !outOf.has(port.name));
+    if (input !== undefined) throw failure('ErrInvalid', where, `nothing comes to ${name}.${input}; see connect() and input()`);
+    if (output !== undefined) throw failure('ErrInvalid', where, `nothing takes ${name}.${output.name}; see connect() and output(), and the port's option optional`);
+    if (inputs.length === 0) throw failure('ErrInvalid', where, `${name} has no input that says when it runs`);
+  }
+  const own = channels.find(({from, to, capacity}) => capacity === 1 && from !== '' && taskOf(from) === taskOf(to));
+  if (own) throw failure('ErrInvalid', where, `a capacity of 1 from ${own.from} to ${own.to}; from a task to itself it is at least 2, as the task needs capacity while its input is there`);
+  const started = new Set(), waits = (/** @type {Task} */ {inputs, into, outOf}) =>
+    inputs.some((port) => into.get(port)?.every(({from, queue}) => from !== '' && queue.length === 0 && !started.has(taskOf(from)))) ||
+    [...outOf.values()].flat().some(({to, queue, capacity}) => queue.length >= capacity && !started.has(taskOf(to)));
+  for (let before = -1; before < started.size;) {
+    before = started.size;
+    for (const task of tasks) if (!waits(task)) started.add(task.name);
+  }
+  const never = tasks.find(({name}) => !started.has(name));
+  if (never) throw failure('ErrInvalid', where, `${never.name} waits for itself; a cycle needs a channel with an initial block, and one with capacity left`);
+}
+
 /** The signals of an output: those of the inputs. @param {Task} task @param {Output} output @param {Map<string, Block>} taken */
 export const signalsFrom = ({inputs}, {signalsFrom = inputs}, taken) => signalsFrom.reduce((bits, port) => bits | (taken.get(port)?.signals ?? 0), 0) & ~DEV_NULL;
 

@@ -4,7 +4,7 @@ import {failure, guard, listed, reasonOf, show} from './errors.mjs';
 import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
 import {MODES, Schedule} from './graph-schedule.mjs';
 import {sessionOf} from './gpu.mjs';
-import {full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
+import {checkTasks, full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
 import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
@@ -200,30 +200,13 @@ export class Graph {
   // Running.
 
   run() {
-    this.#open('run');
-    if (this.#state === 'new') this.#validate();
+    const where = 'run';
+    this.#open(where);
+    if (this.#state === 'stopping') throw failure('ErrInvalid', where, 'the graph is being stopped; wait for stop()');
+    if (this.#state === 'new') checkTasks(where, [...this.#tasks.values()], this.#channels);
     this.#state = 'running';
     this.#wake();
     return this;
-  }
-
-  /** Refuses ports that nothing comes to or goes from, and cycles that nothing starts. */
-  #validate() {
-    const where = 'run', tasks = [...this.#tasks.values()];
-    for (const task of tasks) {
-      const input = task.inputs.find((port) => !task.into.has(port)), output = task.outputs.find(({name, optional}) => !optional && !task.outOf.has(name));
-      if (input !== undefined) throw failure('ErrInvalid', where, `nothing comes to ${task.name}.${input}; see connect() and input()`);
-      if (output !== undefined) throw failure('ErrInvalid', where, `nothing takes ${task.name}.${output.name}; see connect() and output(), and the port's option optional`);
-      if (task.inputs.length === 0) throw failure('ErrInvalid', where, `${task.name} has no input that says when it runs`);
-    }
-    const started = new Set(), waits = (/** @type {Task} */ {inputs, into}) => inputs.some((port) => into.get(port)?.every(({from, queue}) =>
-      from !== '' && queue.length === 0 && !started.has(from.slice(0, from.indexOf('.')))));
-    for (let before = -1; before < started.size;) {
-      before = started.size;
-      for (const task of tasks) if (!waits(task)) started.add(task.name);
-    }
-    const never = tasks.find(({name}) => !started.has(name));
-    if (never) throw failure('ErrInvalid', where, `${never.name} waits for itself; give a channel of the cycle an initial block`);
   }
 
   /** Waits at an end of a channel. @param {string} where @param {AbortSignal | undefined} signal @param {Waiter[]} line @param {Block | null} block @returns {Promise<Block>} */
@@ -285,8 +268,8 @@ export class Graph {
     const {queue, pushers, pullers, capacity} = channel;
     let moved = false;
     for (let waiter; queue.length < capacity && (waiter = pushers.shift()); moved = true) {
+      waiter.done(undefined); // before functions of the user's are asked, which may abort
       this.#send([channel], /** @type {Block} */ (waiter.block));
-      waiter.done(undefined);
     }
     for (let waiter; full(channel) && (waiter = pullers.shift()); moved = true) waiter.done(queue.shift()?.block);
     return moved;
@@ -298,7 +281,7 @@ export class Graph {
     for (const channel of block.signals & DEV_NULL ? [] : channels) {
       const out = block.failed && channel.to === '', held = !out && !passes(channel.pull, block);
       channel.pushed++;
-      if ((!out && !passes(channel.push, block)) || (held && !channel.hold)) {
+      if ((!out && !passes(channel.push, block)) || (held && !channel.hold) || this.#state === 'closed') { // which a predicate may have done
         channel.dropped++;
         continue;
       }

@@ -51,6 +51,9 @@ test('what an array is told', () => {
     assert.equal(sent()[0].words[4], x.data.byteLength);
     if (typeof source !== 'number') assert.equal(x.data.buffer, source.buffer ?? source);
   }
+  const detached = new Float32Array(1);
+  structuredClone(detached.buffer, {transfer: [detached.buffer]}); // has no text
+  for (const dtype of ['float64', ['float32'], detached, Object.create(null), Symbol('float32'), 5]) throws('ErrInvalid', () => cr.array('x', 4, {dtype}));
 });
 
 test('what a call is told', async () => {

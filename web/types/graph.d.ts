@@ -223,7 +223,8 @@ export interface Graph {
    */
   task(name: string, body: TaskBody, options: TaskOptions): this;
   /**
-   * Makes a channel from an output to an input. An initial block starts a cycle, which otherwise waits for itself.
+   * Makes a channel from an output to an input. An initial block starts a cycle, which otherwise waits for itself. From a task to itself the capacity
+   * is at least 2: the task's input is still in the channel when its output needs capacity.
    *
    * @example
    * using graph = await gpu.graph();
@@ -262,7 +263,8 @@ export interface Graph {
    */
   set(port: string, value: unknown): this;
   /**
-   * Starts the graph, or goes on after {@link Graph.stop}. Ports without a channel, and cycles that nothing starts, are `ErrInvalid`.
+   * Starts the graph, or goes on after {@link Graph.stop}; before that is fulfilled it is `ErrInvalid`. So are ports without a channel, cycles that
+   * nothing starts, and those without capacity.
    *
    * @example
    * using graph = await gpu.graph();

@@ -25,7 +25,8 @@ export interface CruncherTaskRange extends Omit<CruncherRange, "signal"> {
   readonly serialEnd?: boolean;
   /**
    * Called each time that the task has ended, with its error if there is one. It may return a promise. In a pool the device has no other task
-   * before that is fulfilled: it must not wait for the pool. What it throws there is `ErrCallback`.
+   * before that is fulfilled: it must not wait for the pool. What it throws there is `ErrCallback`. Where the pool or the Gpu is closed before, it is
+   * called with `ErrClosed`.
    */
   readonly callback?: (error?: SubletError) => unknown;
 }
