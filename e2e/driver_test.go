@@ -14,6 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
+func TestMain(m *testing.M) { os.Exit(chrome.Main(m)) }
+
 // strict is a Content-Security-Policy that keeps a program from installing scripts: no inline ones, no blob: and no eval.
 const strict = "script-src 'self' 'wasm-unsafe-eval'"
 

@@ -13,7 +13,7 @@ import (
 // TestWebEndless runs a kernel that does not end, in a browser of its own, which is ended with it: calls can be given up, another device
 // works, and the page goes on. What waits for the kernel it keeps.
 func TestWebEndless(t *testing.T) {
-	p := openPage(t, "", webTimeout)
+	p := openPage(t, chrome.StartOwn(t), "", webTimeout)
 	p.RequireWebGPU()
 	if failure := chrome.Eval[string](p, "run('endless', 'a kernel that does not end')"); failure != "" {
 		t.Error(failure)

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
@@ -64,14 +62,14 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 
 func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
 	t.Helper()
-	p := openPage(t, policy, timeout)
+	p := openPage(t, chrome.Start(t), policy, timeout)
 	left := keeps(p)
 	t.Cleanup(func() { left(t) })
 	return p
 }
 
 // openPage is openWebFor for a page that may keep what it has.
-func openPage(t *testing.T, policy string, timeout time.Duration, more ...chromedp.ExecAllocatorOption) *chrome.Page {
+func openPage(t *testing.T, browser *chrome.Browser, policy string, timeout time.Duration) *chrome.Page {
 	t.Helper()
 	mux := webHandler(t)
 	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +78,7 @@ func openPage(t *testing.T, policy string, timeout time.Duration, more ...chrome
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	p := chrome.Start(t, more...).OpenFor(t, timeout, url+"/")
+	p := browser.OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
 	return p
 }
@@ -175,7 +173,7 @@ func TestWebContract(t *testing.T) { runOnWebGPU(t, "contract", "sparse") }
 
 // TestWebPictures draws on canvases and reads pictures, on WebGPU and on the CPU's program.
 func TestWebPictures(t *testing.T) {
-	p := openPage(t, "", webTimeout, chrome.Drawing...)
+	p := openPage(t, chrome.StartOwn(t, chrome.Drawing...), "", webTimeout)
 	p.RequireWebGPU()
 	runWeb(t, p, "pictures")
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,25 +33,85 @@ var Drawing = []chromedp.ExecAllocatorOption{
 	chromedp.Flag("enable-features", "Vulkan"),
 }
 
-// Start starts a browser, which stops when t ends.
-func Start(t testing.TB, more ...chromedp.ExecAllocatorOption) *Browser {
+// shared is the browser that tests share while [Main] runs them. Starting one takes more processor time than most tests do in it.
+var shared struct {
+	sync.Mutex
+	on   bool
+	ctx  context.Context // of the browser, if it has started
+	stop func()
+}
+
+// Main runs the tests of a package in one browser, and returns its exit code.
+func Main(m *testing.M) int {
+	shared.on = true
+	defer retire()
+	return m.Run()
+}
+
+// retire stops the browser that tests share. The next test starts another one.
+func retire() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.ctx != nil {
+		shared.stop()
+		shared.ctx = nil
+	}
+}
+
+// Start returns a browser that has no pages, caches or storage yet, and forgets them when t ends. Under [Main] it is a context of the
+// browser that all tests share, which stops after a test that fails; otherwise it is one of its own.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	if !shared.on {
+		return StartOwn(t)
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.ctx == nil || shared.ctx.Err() != nil {
+		shared.ctx, shared.stop = launch(t)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			retire()
+		}
+	})
+	ctx, cancel := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("chrome: no context: %v", err)
+	}
+	return &Browser{ctx}
+}
+
+// StartOwn starts a browser for this test alone, which stops when t ends.
+func StartOwn(t testing.TB, more ...chromedp.ExecAllocatorOption) *Browser {
+	t.Helper()
+	ctx, stop := launch(t, more...)
+	t.Cleanup(stop)
+	return &Browser{ctx}
+}
+
+func launch(t testing.TB, more ...chromedp.ExecAllocatorOption) (ctx context.Context, stop func()) {
 	t.Helper()
 	path, err := find()
 	if err != nil {
 		t.Fatalf("chrome: %v", err)
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(options(path), more...)...)
-	t.Cleanup(stop)
+	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(options(path), more...)...)
 	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(cancel)
+	stop = func() {
+		cancel()
+		stopAlloc()
+	}
 	// The first action starts the browser and ties its life to the action's context, so that must not be the one with
 	// the timeout.
 	late := time.AfterFunc(startTimeout, cancel)
 	defer late.Stop()
 	if err := chromedp.Do(ctx); err != nil {
+		stop()
 		t.Fatalf("chrome: %s does not start: %v", path, err)
 	}
-	return &Browser{ctx}
+	return ctx, stop
 }
 
 func options(path string) []chromedp.ExecAllocatorOption {

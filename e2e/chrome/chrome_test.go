@@ -14,6 +14,29 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+// TestStart has tests share a browser, and nothing in it, until it is retired.
+func TestStart(t *testing.T) {
+	process := func(b *Browser) *chromedp.Browser { return chromedp.FromContext(b.ctx).Browser }
+	var shared *chromedp.Browser
+	t.Run("shared", func(t *testing.T) {
+		first, second, url := Start(t), Start(t), Serve(t, Files{"/": "<!doctype html>"})
+		shared = process(first)
+		if process(second) != shared || process(StartOwn(t)) == shared {
+			t.Error("who shares a browser is not who asks for it")
+		}
+		Eval[bool](first.Open(t, url), "(localStorage.setItem('of', 'first'), true)")
+		if left := Eval[string](second.Open(t, url), "localStorage.getItem('of') ?? ''"); left != "" {
+			t.Errorf("a page finds what another test has left: %q", left)
+		}
+	})
+	retire() // as after a test that failed
+	if process(Start(t)) == shared {
+		t.Error("a browser that was retired is used again")
+	}
+}
+
 // find returns a test of the tree, or nil.
 func (r *result) find(path ...string) *result {
 	for _, c := range r.children {

@@ -14,6 +14,9 @@
 //	sum := chrome.Eval[float64](p, `demo.run()`) // promises are awaited
 //	p.Screenshot("demo")                         // e2e/artifacts/demo.png
 //
+// Tests of a package whose TestMain calls [Main] share a browser, in which each has a context of its own: starting one takes more than most
+// tests do. A test that may do harm to a browser starts its own with [StartOwn].
+//
 // Nothing here skips: a missing browser, or one without WebGPU, fails the test and says what to do.
 //
 // The browser is the program named by $CHROME, or the first Chromium or Chrome found in the usual places. It runs

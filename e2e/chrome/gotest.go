@@ -46,7 +46,8 @@ func Build(t testing.TB, pkg string) *Binary {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("test", "-c", "-trimpath", "-ldflags=-s -w", "-o", b.path, pkg) // as the programs of pages are built: there is less to compile
+	// As the programs of pages are built: there is less to compile.
+	run("test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-gcflags=github.com/sublet-gpu/sublet/...=-l -dwarf=false", "-o", b.path, pkg)
 	if _, err := os.Stat(b.path); err != nil {
 		t.Fatalf("chrome: package %s has no tests", pkg)
 	}

@@ -7,14 +7,11 @@
 package main
 
 import (
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-func main() {
-	page.Main(func(dev *gpu.Device, p page.Page) *page.Session { return bridge.New(dev, p).Session })
-}
+func main() { page.Main(bridge.Serve) }
 
 // exportMatrices tells the loader which of the package's programs this is.
 //

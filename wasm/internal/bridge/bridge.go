@@ -50,6 +50,10 @@ func New(dev *gpu.Device, p page.Page) *Bridge {
 	return b
 }
 
+// Serve makes a session of a bridge. The program's main package calls this and not New, so that it knows no type of package matrix: the
+// compiler would have all methods of generic types once more in it.
+func Serve(dev *gpu.Device, p page.Page) *page.Session { return New(dev, p).Session }
+
 // Matrices of a page have their element types at run time.
 type (
 	anyDense  = matrix.Dense[matrix.Any]
