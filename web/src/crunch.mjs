@@ -13,6 +13,8 @@ export class Crunch extends Connection {
   #users = 0;
   /** Whether there will be no new cruncher. */
   #retired = false;
+  /** Whether Go waits for a function of the user's. */
+  #busy = false;
 
   /**
    * Starts the program.
@@ -22,8 +24,25 @@ export class Crunch extends Connection {
     return (await Connection.start(Crunch, loading, 'sublet_cruncher', {device: device ?? undefined, driver})).connection;
   }
 
+  /** Runs a function of the user's for which Go waits: it cannot be asked anything meanwhile. @template T @param {() => T} run @returns {T} */
+  busy(run) {
+    this.#busy = true;
+    try {
+      return run();
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** @override */
+  check() {
+    if (this.#busy) throw failure('ErrInvalid', 'cruncher', 'a balancer is at work, which cannot use crunchers');
+    super.check();
+  }
+
   /** Ends the program. Who still waits is told. @override */
   close() {
+    if (this.#busy) return queueMicrotask(() => this.close());
     if (this.over) return;
     this.answers.refuse(failure('ErrClosed', 'cruncher', 'the Gpu was closed')); // before Go says what it thinks of it
     super.close();
@@ -80,6 +99,7 @@ export class Crunch extends Connection {
 
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
   release(held) {
+    if (this.#busy) return queueMicrotask(() => this.release(held));
     this.unwatch(held);
     if (this.over) return;
     const released = () => {
