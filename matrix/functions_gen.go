@@ -1382,8 +1382,8 @@ func BinCount[T Elem](a Operand[T], classes int) *Expr[int32] {
 	return &Expr[int32]{shapingNode("BinCount", 73, typeOf[T](), []*node{from("BinCount", a)}, float64(classes))}
 }
 
-// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
-// int32.
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. NaN
+// comes after all numbers. As int32.
 func SearchSorted[T Elem](a, b Operand[T]) *Expr[int32] {
 	return &Expr[int32]{shapingNode("SearchSorted", 74, typeOf[T](), []*node{from("SearchSorted", a), from("SearchSorted", b)})}
 }

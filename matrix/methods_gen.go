@@ -805,8 +805,8 @@ func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[int32] {
 // BinCount is how many elements of a are each of the numbers from 0 to classes-1, a row. As int32. Others are passed over.
 func (a *Expr[T]) BinCount(classes int) *Expr[int32] { return BinCount(a, classes) }
 
-// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. As
-// int32.
+// SearchSorted is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. NaN
+// comes after all numbers. As int32.
 func (a *Expr[T]) SearchSorted(b Operand[T]) *Expr[int32] { return SearchSorted(a, b) }
 
 // PutElements is a with the elements at rows and columns replaced by those of b, of the same size, or by its one element.

@@ -403,10 +403,20 @@ func (s *shaping) placesIn(row, a *node) *node {
 	for range bits.Len(uint(row.Cols)) {
 		middle := s.apply(fuse.OpDiv, s.apply(fuse.OpAdd, low, high), s.n(2))
 		open := s.apply(fuse.OpLt, low, high)
-		less := expr.NewConversion(s.op, fuse.I32, s.apply(fuse.OpLt, s.elements(row, zero, middle), a))
+		less := s.sortsBefore(s.elements(row, zero, middle), a)
 		right := s.apply(fuse.OpAnd, open, less)
 		left := s.apply(fuse.OpAnd, open, s.apply(fuse.OpNot, less))
 		low, high = s.apply(fuse.OpWhere, right, s.plus(middle, 1), low), s.apply(fuse.OpWhere, left, middle, high)
 	}
 	return s.sized(low, a.Rows, a.Cols)
+}
+
+// sortsBefore is 1 where an element is less than another one, of type int32. NaN comes after all numbers, as when sorting.
+func (s *shaping) sortsBefore(a, b *node) *node {
+	less := expr.NewConversion(s.op, fuse.I32, s.apply(fuse.OpLt, a, b))
+	if b.Type != fuse.F32 && b.Type != fuse.F16 {
+		return less
+	}
+	last := s.apply(fuse.OpAnd, s.apply(fuse.OpIsNaN, b), s.apply(fuse.OpNot, s.apply(fuse.OpIsNaN, a)))
+	return s.apply(fuse.OpOr, less, expr.NewConversion(s.op, fuse.I32, last))
 }

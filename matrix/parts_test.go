@@ -171,6 +171,11 @@ func TestCounts(t *testing.T) {
 		exact := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 5, []int32{1, 3, 3, 5, 9}))
 		places := matrix.SearchSorted[int32](exact, must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, 6, []int32{0, 1, 3, 4, 9, 10})))
 		same(t, "places", must[[]int32](t)(places.Read(t.Context())), []int32{0, 0, 1, 3, 4, 5})
+		nan, inf := float32(math.NaN()), float32(math.Inf(1))
+		last := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 5, []float32{1, 2, inf, nan, nan}))
+		wanted := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 5, []float32{nan, 0, 3, inf, -inf}))
+		same(t, "places of NaN", readAll[int32](t, matrix.SearchSorted[float32](last, wanted).On(dev)), []int32{3, 0, 2, 2, 0})
+		same(t, "places of NaN at the end", readAll[int32](t, matrix.SearchSorted[float32](must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 2, []float32{1, 2})), wanted).On(dev)), []int32{2, 0, 2, 2, 0})
 	})
 }
 

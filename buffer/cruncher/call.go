@@ -136,7 +136,7 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	n := c.r.Global
 	key := shareKey{c.id, n, c.step}
 	keep := c.batch != nil || cr.conf.coherence == Pin
-	if fixed := cr.fixed.Get(key); keep && fixed != nil && divides(*fixed, n, alive) {
+	if fixed := cr.fixed.Get(key); keep && fixed != nil && divides(*fixed, n, 1, alive) {
 		return *fixed, nil
 	}
 	counts, err := cr.conf.balancer.Split(balance.Request{
@@ -145,8 +145,9 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !divides(counts, n, alive) {
-		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
+	if !divides(counts, n, c.step, alive) {
+		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares: they add up to ", itoa(n),
+			", and each device begins at a multiple of ", itoa(c.step), " and has none if it is lost")
 	}
 	counts = cr.fit(c, counts, alive)
 	if keep {
@@ -203,18 +204,19 @@ func (c *call) most(dev *gpu.Device) int {
 	return items
 }
 
-// divides reports whether counts add up to n and are 0 for lost devices.
-func divides(counts []int, n int, alive []bool) bool {
+// divides reports whether counts add up to n, are 0 for lost devices, and have all others begin at multiples of a step.
+func divides(counts []int, n, step int, alive []bool) bool {
 	if len(counts) != len(alive) {
 		return false
 	}
+	base := 0
 	for i, c := range counts {
-		if c < 0 || c > n || c > 0 && !alive[i] {
+		if c < 0 || c > n-base || c > 0 && (!alive[i] || base%step != 0) {
 			return false
 		}
-		n -= c
+		base += c
 	}
-	return n == 0
+	return base == n
 }
 
 // attempt copies the inputs to the devices, computes the pieces and copies the results back.

@@ -183,9 +183,9 @@ func TestNothing(t *testing.T) {
 func TestJunkBalancer(t *testing.T) {
 	devices := openDevices(t, 2)
 	a := wrap(t, "a", count(64, uint32(0)))
-	for _, counts := range [][]int{nil, {}, {64}, {32, 31}, {-1, 65}, {math.MaxInt, math.MaxInt}, {64, 64}, {32, 32, 0}} {
+	for _, counts := range [][]int{nil, {}, {64}, {32, 31}, {-1, 65}, {math.MaxInt, math.MaxInt}, {64, 64}, {32, 32, 0}, {24, 40}} {
 		cr := onDevices(t, devices, 2, checksSource, cruncher.WithBalancer(&plan{split: func(int, balance.Request) []int { return counts }}))
-		refused(t, "shares that are none", a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 64}), gpu.ErrInvalid)
+		refused(t, "shares that are none", a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 64, Local: 16}), gpu.ErrInvalid)
 	}
 	same(t, "nothing has happened", a.Data(), count(64, uint32(0)))
 }

@@ -2,7 +2,7 @@
 
 // Tests of what crunchers compute, and what moves for it.
 
-import {ADD3, THREE, TWO, moved, onDevices} from './cruncher-testing.mjs';
+import {ADD3, THREE, TWO, moved, onDevices, told} from './cruncher-testing.mjs';
 import {check, fails, noise, onBoth, same} from './testing.mjs';
 
 export const tests = {
@@ -173,6 +173,70 @@ export const tests = {
       await cr.evict();
       cr.close();
     }
+  }),
+
+  balancer: onBoth(async (gpu) => {
+    // A balancer of the page's: what it is asked and told, what it leaves to the usual one, and what it gets wrong.
+    const asked = [], heard = [], wgsl = 'fn inc(i: u32) { s[i] = s[i] + 1u; }', range = {global: 1000, local: 64};
+    class Mine {
+      answer = null;
+      split(request) {
+        asked.push(request);
+        return typeof this.answer === 'function' ? this.answer(request) : this.answer;
+      }
+      observe(id, samples) {
+        heard.push([id, samples]);
+        if (this.broken) throw new Error('cannot observe');
+      }
+    }
+    const balancer = new Mine(), cr = await gpu.cruncher(wgsl, {devices: THREE, balancer}), s = cr.array('s', 1000, {dtype: 'uint32'});
+    const counts = () => cr.last.shares.map(({count}) => count).join();
+    let calls = 0;
+    const right = async (answer, want) => {
+      balancer.answer = answer;
+      await cr.compute(7, 'inc', range, s);
+      calls++;
+      check(counts() === want && cr.stats(7).history.at(-1).join() === want, `divided as ${counts()}, ${JSON.stringify(cr.stats(7))}, want ${want}`);
+      check(s.data.every((x) => x === calls), 'the elements');
+    };
+    await right([512, 0, 488], '512,0,488');
+    const [{id, global, step, alive, usual}] = asked, [[of, samples]] = heard;
+    check([id, global, step, alive.join(), of].join() === '7,1000,64,true,true,true,7' && usual.length === 3 && usual.reduce((a, b) => a + b) === 1000, JSON.stringify(asked[0]));
+    check(samples.map(({count}) => count).join() === '512,0,488' && samples.every(({count, seconds}) => count === 0 ? seconds === 0 : seconds > 0), JSON.stringify(samples));
+    check(Math.abs(cr.stats(7).shares[0] - 0.512) < 1e-12 && cr.stats(7).throughput[0] > 0, JSON.stringify(cr.stats(7)));
+    await right(() => [0, 1000, 0], '0,1000,0');
+    balancer.answer = () => {};
+    await cr.compute(7, 'inc', range, s);
+    check(counts() === asked.at(-1).usual.join(), 'what it leaves is divided as usual');
+    calls++;
+
+    for (const [code, what, answer] of [
+      ['ErrCallback', 'what it throws', () => { throw new Error('mine'); }], ['ErrCallback', 'no list', () => 5], ['ErrCallback', 'too few', [1000, 0]],
+      ['ErrCallback', 'a promise', async () => [1000, 0, 0]], ['ErrCallback', 'a fraction', [999.5, 0.5, 0]], ['ErrCallback', 'less than none', [1064, -64, 0]],
+      ['ErrCallback', 'a getter that throws', () => new Proxy([], {get() { throw new Error('no'); }})], ['ErrCallback', 'nothing thrown', () => { throw undefined; }],
+      ['ErrInvalid', 'too many items', [1024, 0, 0]], ['ErrInvalid', 'within a step', [500, 500, 0]],
+      ['ErrCallback', 'a call of the cruncher', () => cr.stats(7)], ['ErrCallback', 'a new array', () => cr.array('t', 5)],
+    ]) {
+      balancer.answer = answer;
+      await fails(code, what, () => cr.compute(7, 'inc', range, s));
+      check(s.data.every((x) => x === calls), `${what} changes nothing`);
+    }
+    await right([1000, 0, 0], '1000,0,0');
+    balancer.broken = true;
+    await right([1000, 0, 0], '1000,0,0');
+    balancer.broken = false;
+    await fails('ErrCallback', 'what observe threw', () => cr.compute(7, 'inc', range, s));
+    await right([0, 0, 1000], '0,0,1000');
+    balancer.answer = () => { s.close(); return [1000, 0, 0]; }; // it is closed when the call is over
+    await cr.compute(7, 'inc', range, s);
+    check(s.closed && s.data[5] === calls + 1, 'an array that is closed meanwhile');
+    await fails('ErrClosed', 'afterwards', () => cr.compute(7, 'inc', range, s));
+    cr.close();
+
+    for (const wrong of [{}, {split: 5}, {split: () => {}, observe: 5}, [], null, 'mine', {get split() { throw new Error('no'); }}]) await fails('ErrInvalid', `balancer ${told(wrong)}`, () => gpu.cruncher(wgsl, {balancer: wrong}));
+    const raw = await gpu.cruncher(wgsl, {devices: TWO, balancer: 'legacy-raw'});
+    await raw.compute(1, 'inc', {global: 1000, local: 64}, raw.array('s', 1000, {dtype: 'uint32'}));
+    raw.close();
   }),
 
   random: onBoth(async (gpu) => {

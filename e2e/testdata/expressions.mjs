@@ -2,9 +2,40 @@
 
 // Tests of what expressions compute.
 
+import {init} from '/dist/index.mjs';
 import {check, fails, noise, onBoth, reference, same, throws} from './testing.mjs';
 
 export const tests = {
+  mistakes: onBoth(async (gpu) => {
+    // Errors name what was called, and say in its words what is wrong, at once where JavaScript can tell.
+    const m = gpu.matrix([[1, 2, 3], [4, 5, 6]]), whole = m.astype('int32'), fn = (type, result = type) => gpu.fn(`fn f(x: ${type}) -> ${result} { return ${result}(x); }`);
+    for (const [code, name, text, run] of [
+      ['ErrInvalid', 'arange', 'step 0', () => gpu.arange(0, 5, 0)], ['ErrInvalid', 'takeRows', '1 is no matrix', () => m.takeRows(1)], ['ErrInvalid', 'kron', '2 is no matrix', () => gpu.kron(m, 2)],
+      ['ErrInvalid', 'putDiag', '0 is no matrix', () => m.putDiag(0)], ['ErrInvalid', 'apply', 'f is a function of i32, and the elements of float32 are f32', () => m.apply(fn('i32'))],
+      ['ErrInvalid', 'apply', 'convert with astype, or have one of i32', () => whole.apply(fn('i32', 'f32'))], ['ErrInvalid', 'apply', 'of u32', () => gpu.tensor(whole, [6]).apply(fn('u32'))],
+      ['ErrShape', 'tensor', '(2, 3) with (-1, 4)', () => gpu.tensor(m, [-1, 4])], ['ErrSize', 'tensor', 'negative dimension -1', () => gpu.tensor(m, [-1, -1])],
+      ['ErrShape', 'searchsorted', '2x3 by 2x3', () => m.searchsorted(m)], ['ErrNotSquare', 'eigh', '2x3', () => m.eigh()], ['ErrNotSquare', 'slogdet', '2x3', () => gpu.slogdet(m)], ['ErrNotSquare', 'eigvalsh', '2x3', () => m.eigvalsh()],
+      ...['svd', 'qr', 'eigh', 'slogdet', 'eigvalsh', 'svdvals'].map((name) => ['ErrUnsupported', name, 'not defined for int32, but for float32 and float16; convert with astype', () => whole[name]()]),
+    ]) {
+      let error;
+      await throws(code, `${name}, ${text}`, () => { try { run(); } catch (thrown) { throw error = thrown; } });
+      check(error.message.startsWith(`sublet: ${name}: `) && error.message.includes(text), error.message);
+    }
+    for (const option of ['wasm', 'simdWasm', 'cruncherWasm']) {
+      await fails('ErrInvalid', `${option} of a wrong kind`, () => init({device: 'simd', [option]: 5}));
+      await fails('ErrInvalid', `${option} of nothing`, () => init({device: 'simd', [option]: null}));
+    }
+    same(await m.apply(fn('f32')).read(), [1, 2, 3, 4, 5, 6], 'a function of the type of the elements');
+    same(await whole.apply(fn('i32')).read(), [1, 2, 3, 4, 5, 6], 'of whole numbers');
+    for (const [what, x, shape] of [['an expression', gpu.tensor(m.add(0), [-1, 2]), '3,2'], ['data', gpu.tensor([1, 2, 3, 4, 5, 6], [-1, 3]), '2,3'], ['a typed array', gpu.tensor(Float32Array.of(1, 2, 3, 4, 5, 6), [3, -1]), '3,2'],
+      ['rows', gpu.tensor([[1, 2, 3], [4, 5, 6]], [2, -1]), '2,3'], ['a method', m.tensor(-1), '6']]) {
+      check(x.shape.join() === shape, `${what}: ${x.shape}`);
+      same(await x.read(), [1, 2, 3, 4, 5, 6], what);
+    }
+    same(await gpu.matrix([[1, 2, NaN]]).searchSorted(gpu.matrix([[NaN, 0, 3]])).read(), [2, 0, 2], 'NaN comes last');
+    same(await gpu.matrix([[1, 2]]).searchsorted(gpu.matrix([[NaN]])).read(), [2], 'NaN where there is none');
+  }),
+
   grammar: onBoth(async (gpu) => {
     const m = gpu.matrix([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), t = gpu.tensor([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]);
     for (const [what, x, want] of [

@@ -4,7 +4,7 @@
 
 import {SubletError, init} from '/dist/index.mjs';
 import {Mine, hostile, members, throwing, within} from './hostile-testing.mjs';
-import {check, fails, noise, onBoth, reference, same, throws} from './testing.mjs';
+import {check, fails, noise, onBoth, reference, same, throws, webgpu} from './testing.mjs';
 
 const n = 4, elements = (seed) => noise(n * n, seed), at = (v) => (i, j) => v[i * n + j];
 
@@ -26,7 +26,74 @@ function layers(x, weights) {
   return {now, bound};
 }
 
+/** A graph whose task runs on either of two devices: with sync it has what it computed. */
+async function lossy(gpus, body) {
+  const [gpu, other] = gpus, graph = await gpu.graph({gpus: [other], sync: true}), seen = [];
+  graph.task('t', async (inputs, context) => { seen.push(gpus.indexOf(context.gpu)); return body(inputs, context, seen.length); }, {inputs: ['x'], sticky: ['w'], outputs: ['y'], prefer: gpu});
+  const x = graph.input('t.x'), y = graph.output('t.y');
+  graph.set('t.w', 10).run();
+  const through = async (block) => {
+    await x.push(block);
+    return y.pull();
+  };
+  return {graph, seen, through, retries: () => graph.stats().tasks[0].retries};
+}
+
 export const tests = {
+  async loss() {
+    // A device is lost in the middle of a run, which begins anew on the other one with what it had. The device comes back.
+    const gpus = [await webgpu(), await webgpu()], {seen, graph, through, retries} = await lossy(gpus, async ({x, w}, {gpu}, run) => {
+      const m = gpu.matrix([[x, w]]).add(1).eval();
+      if (run === 2) {
+        gpus[0].device.destroy();
+        await gpus[0].lost;
+      }
+      return m;
+    });
+    for (const [k, where] of [[1, '0'], [2, '0,0,1'], [3, '0,0,1,1']]) {
+      const m = await through(k);
+      same(await m.read(), [k + 1, 11], `block ${k}`);
+      m.close();
+      check(seen.join() === where, `it ran on ${seen}, want ${where}`);
+    }
+    await gpus[0].reopen();
+    same(await (await through(4)).read(), [5, 11], 'after it is back');
+    check(seen.join() === '0,0,1,1,0' && retries() === 1 && graph.stats().tasks[0].failures === 0, `${seen}, ${retries()}`);
+    // What was only on the device that is lost is an error, and so is a task that may run nowhere else.
+    const only = gpus[0].matrix([[1, 2]]).add(1).eval();
+    await gpus[0].sync();
+    gpus[0].device.destroy();
+    await gpus[0].lost;
+    const next = await gpus[1].graph({gpus: [gpus[0]]});
+    next.task('any', ({x}) => x.add(1), {inputs: ['x'], outputs: ['y']}).task('there', ({x}, {gpu}) => gpu.matrix([[x]]).read().then(() => x), {inputs: ['x'], outputs: ['y'], gpu: gpus[0]});
+    const [a, b, c, d] = [next.input('any.x'), next.output('any.y'), next.input('there.x'), next.output('there.y')];
+    next.run();
+    await a.push(only);
+    await fails('ErrDeviceLost', 'a block of the lost device', () => b.pull());
+    await c.push(1);
+    await fails('ErrDeviceLost', 'a task of the lost device', () => d.pull());
+    check(next.stats().tasks.map(({retries}) => retries).join() === '0,0', JSON.stringify(next.stats().tasks));
+    for (const gpu of gpus) gpu.close();
+    check(graph.state === 'running' || graph.state === 'closed', graph.state);
+  },
+
+  gone: onBoth(async (gpu) => {
+    // The same with a Gpu that is closed in the middle of a run, and of which the graph's others are left.
+    const gpus = [await init({device: 'simd', threads: 1}), gpu], {graph, seen, through, retries} = await lossy(gpus, async ({x, w}, {gpu}, run) => {
+      if (run === 2) gpus[0].close();
+      const m = gpu.matrix([[x, w]]).add(1).eval();
+      await m.read();
+      return m;
+    });
+    for (const k of [1, 2, 3]) {
+      const m = await through(k);
+      same(await m.read(), [k + 1, 11], `block ${k}`);
+      m.close();
+    }
+    check(seen.join() === '0,0,1,1' && retries() === 1, `${seen}, ${retries()}`);
+    graph.close();
+  }),
+
   pipeline: onBoth(async (gpu) => {
     const weights = [elements(1), elements(2)], {graph, x, y} = await network(gpu, weights), {buffers} = gpu.stats(), count = 20;
     check(String(graph) === 'Graph of 2 tasks, new', String(graph));

@@ -67,7 +67,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 		Doc: "is how many elements of a are each of the numbers from 0 to classes-1, a row", Note: "As int32. Others are passed over.",
 	},
 	{
-		Name: "SearchSorted", NumPy: "searchsorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted",
+		Name: "SearchSorted", NumPy: "searchsorted", Params: "a, b Operand[T]", Doc: "is how many elements of a, a sorted row, are less than each element of b: where it would be inserted. NaN comes after all numbers",
 		Note: "As int32.", Shape: "b.rows, b.cols", Makes: "int32",
 	},
 	{

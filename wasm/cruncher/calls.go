@@ -24,18 +24,14 @@ type crunch struct {
 	opened    *opened
 	devices   []*gpu.Device
 	wgsl      string
-	legacy    bool
+	balancer  func() balance.Balancer // makes one: a balancer belongs to one cruncher
 	coherence cruncher.Coherence
 	memory    uint64
 }
 
-// options are those of a cruncher like this one. A balancer belongs to one.
+// options are those of a cruncher like this one.
 func (c *crunch) options() []cruncher.Option {
-	balancer := balance.New()
-	if c.legacy {
-		balancer = balance.NewLegacy()
-	}
-	return []cruncher.Option{cruncher.WithBalancer(balancer), cruncher.WithCoherence(c.coherence), cruncher.WithMemory(c.memory)}
+	return []cruncher.Option{cruncher.WithBalancer(c.balancer()), cruncher.WithCoherence(c.coherence), cruncher.WithMemory(c.memory)}
 }
 
 // Close waits for calls that are under way.
@@ -72,11 +68,10 @@ func (o *opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence, a limit of memory and devices. It
-// reports the kernels and the devices.
+// open makes a cruncher of WGSL, a balancer, a coherence, a limit of memory and devices. It reports the kernels and the devices.
 func (s *server) open(r *page.Reader) page.Work {
 	h := r.Word()
-	c := &crunch{wgsl: r.Text(), legacy: r.Bool(), coherence: cruncher.Coherence(r.Index(int(cruncher.Strict) + 1)), memory: uint64(r.Int())}
+	c := &crunch{wgsl: r.Text(), balancer: s.balancers(r), coherence: cruncher.Coherence(r.Index(int(cruncher.Strict) + 1)), memory: uint64(r.Int())}
 	var wanted []any
 	for r.Left() {
 		wanted = append(wanted, wantedDevice(r))

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -52,10 +51,7 @@ type callbacks struct {
 // of makes a function of the page's one of Go's, which returns when [page.CmdCalled] says so, and panics with what that says. The page's
 // runs in a task of its own, so that it may call the program.
 func (c *callbacks) of(function any, over context.Context) func(error) {
-	f, ok := function.(js.Value)
-	if !ok || f.Type() != js.TypeFunction {
-		page.Invalid("a callback that is no function")
-	}
+	f := functionOf(function)
 	return func(err error) {
 		c.last++
 		number, answer := c.last, make(chan string, 1)

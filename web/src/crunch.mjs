@@ -15,6 +15,8 @@ export class Crunch extends Connection {
   #retired = false;
   /** Functions of the user's that tasks of pools have yet to call, and how often. @type {Map<(error?: any) => unknown, number>} */
   #due = new Map();
+  /** Whether Go waits for a function of the user's. */
+  #busy = false;
 
   /**
    * Starts the program.
@@ -24,8 +26,25 @@ export class Crunch extends Connection {
     return (await Connection.start(Crunch, loading, 'sublet_cruncher', {device: device ?? undefined, driver})).connection;
   }
 
+  /** Runs a function of the user's for which Go waits: it cannot be asked anything meanwhile. @template T @param {() => T} run @returns {T} */
+  busy(run) {
+    this.#busy = true;
+    try {
+      return run();
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** @override */
+  check() {
+    if (this.#busy) throw failure('ErrInvalid', 'cruncher', 'a balancer is at work, which cannot use crunchers');
+    super.check();
+  }
+
   /** Ends the program. Who still waits is told. @override */
   close() {
+    if (this.#busy) return queueMicrotask(() => this.close());
     if (this.over) return;
     const why = failure('ErrClosed', 'cruncher', 'the Gpu was closed');
     this.answers.refuse(why); // before Go says what it thinks of it
@@ -91,6 +110,7 @@ export class Crunch extends Connection {
 
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
   release(held) {
+    if (this.#busy) return queueMicrotask(() => this.release(held));
     this.unwatch(held);
     if (this.over) return;
     const released = () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {Crunch} from './crunch.mjs';
+import {balancerOf, balancerWords} from './crunch-balancer.mjs';
 import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
 import {openDevicePipeline, openPipeline} from './crunch-pipeline.mjs';
 import {DevicePool} from './crunch-pool.mjs';
@@ -16,7 +17,6 @@ import {abortable, checkSignal, read, signalOf} from './source.mjs';
 export {Crunch};
 
 // In the order of wasm/cruncher/calls.go.
-const BALANCERS = Object.freeze(['default', 'legacy']);
 const COHERENCES = Object.freeze(['migrate', 'pin', 'strict']);
 const POOL_MODES = Object.freeze(['greedy', 'round-robin']);
 const DEVICES = Object.freeze(['own', 'other', 'high-performance', 'low-power']);
@@ -153,13 +153,13 @@ export class Cruncher extends crunchers.Cruncher {
   static async open(program, own, wgsl, options) {
     const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'memory', 'signal']);
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
-    const words = [word(where, 'balancer', BALANCERS, o.balancer), word(where, 'coherence', COHERENCES, o.coherence)];
+    const balancer = balancerOf(where, o.balancer), coherence = word(where, 'coherence', COHERENCES, o.coherence);
     const {memory = 0} = o, devices = devicesOf(where, o.devices, own);
     if (!Number.isSafeInteger(memory) || memory < 0) throw failure('ErrInvalid', where, `memory ${show(memory)}; it is a number of bytes, 0 for no limit`);
     const signal = checkSignal(where, o.signal), crunch = await abortable(where, signal, program(), (late) => late.drop());
     try {
       checkSignal(where, signal);
-      const given = [crunch.put(wgsl), ...words, ...long(memory), ...deviceWords(crunch, devices)], {handle, value: [kernels, infos]} = await crunch.make(Command.Open, given, {where, signal});
+      const given = [crunch.put(wgsl), ...balancerWords(crunch, balancer), coherence, ...long(memory), ...deviceWords(crunch, devices)], {handle, value: [kernels, infos]} = await crunch.make(Command.Open, given, {where, signal});
       return new Cruncher(crunch, handle, kernels, infos, own);
     } finally {
       crunch.drop();

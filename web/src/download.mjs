@@ -143,13 +143,16 @@ export function compileNow(source, shared) {
   }
 }
 
+/** @param {string} name of an option @param {unknown} source */
+export const noProgram = (name, source) => `${name} is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module, or a pair with that of the rest`;
+
 /** @param {unknown} source @param {boolean} shared whether its memory is to be shared @param {boolean} [urgent] whether somebody waits for it @returns {Promise<WebAssembly.Module>} */
 export async function compile(source, shared, urgent = true) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof Response) return compileResponse(source, shared);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes('wasm', /** @type {BufferSource} */ (source), shared);
   if (isAddress(source)) return await compileFile(source, shared) ?? compileResponse(await download(source, urgent), shared, String(source));
-  throw failed(`wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module, or a pair with that of the rest`);
+  throw failed(noProgram('wasm', source));
 }
 
 /** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */

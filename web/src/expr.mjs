@@ -11,7 +11,7 @@ import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {numpyMethods} from './numpy.mjs';
 import {methods, shapings} from './operations.mjs';
-import {Reduction} from './protocol.mjs';
+import {Reduction, Shaping} from './protocol.mjs';
 import {indexBounds, partOf} from './ranges.mjs';
 import {flag, readAxis, signalOf} from './source.mjs';
 
@@ -206,6 +206,8 @@ function shaped(a, where, what, count, numbers, x, shape) {
   most(where, x, count + numbers);
   const others = x.slice(0, count);
   while (others.length < count) others.push(undefined);
+  const number = what === Shaping.Complex ? undefined : others.find((one) => typeof one === 'number');
+  if (number !== undefined) throw failure('ErrInvalid', where, `${number} is no matrix`);
   const {session, list} = operands(where, [a, ...others]);
   return new Expr(session, nodes.shaped(where, what, list[0].type, list, x.slice(count, count + numbers), shape));
 }

@@ -2,7 +2,7 @@
 
 import {failure, show} from './errors.mjs';
 
-/** What expressions know of a function. @typedef {{handle: number, name: string, arity: number, closed: boolean, session: import('./session.mjs').Session}} FuncRef */
+/** What expressions know of a function. types: of the parameters and of the result, as far as the text says. @typedef {{handle: number, name: string, arity: number, types: string[], closed: boolean, session: import('./session.mjs').Session}} FuncRef */
 
 /** The most parameters of a function. */
 const MAX_ARITY = 6;
@@ -24,13 +24,13 @@ function withoutComments(text) {
   }
 }
 
-/** The name and the number of parameters of the first function of a text. @param {string} text */
+/** The name, the number of parameters and the types of the first function of a text. @param {string} text */
 function signature(text) {
-  const found = /\bfn\s+([A-Za-z_]\w*)\s*\(([^)]*)\)/.exec(withoutComments(text));
+  const found = /\bfn\s+([A-Za-z_]\w*)\s*\(([^)]*)\)(?:\s*->\s*(\w+))?/.exec(withoutComments(text));
   if (!found) throw failure('ErrSyntax', 'fn', 'no function "fn name(x: f32) -> f32"');
-  const arity = found[2].split(',').filter((parameter) => parameter.trim() !== '').length;
+  const parameters = found[2].split(',').filter((parameter) => parameter.trim() !== ''), arity = parameters.length;
   if (arity < 1 || arity > MAX_ARITY) throw failure('ErrSyntax', 'fn', `${found[1]} has ${arity} parameters; it takes 1 to ${MAX_ARITY}`);
-  return {name: found[1], arity};
+  return {name: found[1], arity, types: [...parameters.map((parameter) => parameter.split(':')[1] ?? ''), found[3] ?? ''].map((type) => type.trim())};
 }
 
 /** The function behind a value; undefined if there is none. @type {(x: unknown) => FuncRef | undefined} */

@@ -26,7 +26,7 @@ import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from '.
 import {scoped} from './scope.mjs';
 import {compress, makeCoordinates, makeSparse} from './sparse.mjs';
 import {appliedTensor, insideTensor, newTensor, zipped} from './tensor-expr.mjs';
-import {shapeOf, text} from './tensor-node.mjs';
+import {shapeFor, text} from './tensor-node.mjs';
 import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
@@ -103,6 +103,7 @@ const make = {
     const operands = several ? given[0] : Array.from({length: first}, (_, i) => given[i]), list = listed(where, operands);
     if (!list) throw failure('ErrInvalid', where, `${show(operands)} is no array of matrices`);
     const {dtype} = read(where, options, ['dtype']);
+    if (what === Shaping.Arange && given[2] === 0) throw failure('ErrInvalid', where, 'step 0');
     const parts = list.length > 0 ? operandsOf(gpu, where, list).list : [], type = dtypeOf(where, dtype, FLOAT32);
     const all = what === Shaping.OneHot || list.length === 0 ? type : parts[0].type;
     const many = what === Shaping.VStack || what === Shaping.HStack;
@@ -283,7 +284,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   /** A tensor of arrays in arrays. @param {string} where @param {any[]} from @param {unknown} sizes their shape once more @param {unknown} options */
   #nested(where, from, sizes, options) {
     const {shape, values} = flattened(where, from), o = read(where, options, ['dtype']), pairs = dtypeOf(where, o.dtype, FLOAT32) === COMPLEX64;
-    const own = pairs ? [...shape.slice(0, -1), shape[shape.length - 1] / 2] : shape, said = sizes === undefined ? own : shapeOf(where, [sizes]);
+    const own = pairs ? [...shape.slice(0, -1), shape[shape.length - 1] / 2] : shape, said = sizes === undefined ? own : shapeFor(where, own, [sizes]);
     if (text(own) !== text(said)) throw failure('ErrShape', where, `arrays of shape ${text(own)} as ${text(said)}`);
     return newTensor(where, values, [own], o, (rows, cols, o) => this.#filled(where, rows, cols, values, o));
   }

@@ -24,15 +24,23 @@ export class Schedule {
   #waits = 0;
   #works = 0;
 
-  /** @param {Gpu[]} gpus @param {{mode: string, threshold: number, concurrency: number}} options */
-  constructor(gpus, options) {
+  /** What Gpu.lost was when somebody last looked, and of devices that were lost what it was then: it is another promise when a device is back. @type {WeakMap<Gpu, Promise<unknown>>} */
+  #watched = new WeakMap();
+  /** @type {WeakMap<Gpu, Promise<unknown>>} */
+  #losses = new WeakMap();
+  #wake;
+
+  /** @param {Gpu[]} gpus @param {{mode: string, threshold: number, concurrency: number}} options @param {() => void} wake is called when a device is lost */
+  constructor(gpus, options, wake) {
     this.gpus = gpus;
     this.options = options;
+    this.#wake = wake;
     for (const gpu of gpus) this.add(gpu);
   }
 
   /** @param {Gpu} gpu */
   add(gpu) {
+    this.#alive(gpu); // so that a loss of before is known when something is to run
     if (!this.places.has(gpu)) this.places.set(gpu, {running: 0, runs: 0});
   }
 
@@ -52,10 +60,29 @@ export class Schedule {
   /** @param {Task} task @param {number} now */
   #effective({level, since}, now) { return Math.min(Math.max(level + Math.min(Math.floor((now - since) / this.#age), 2 * HIGHEST), 0), HIGHEST); }
 
-  /** The devices that a task may run on: those that are open, if there are any. @param {Task} task */
+  /** Whether a device is there. @param {Gpu} gpu */
+  #alive(gpu) {
+    const {lost} = gpu, schedule = new WeakRef(this); // the device may outlive it
+    if (this.#watched.get(gpu) !== lost) {
+      this.#watched.set(gpu, lost);
+      lost.then(() => schedule.deref()?.lose(gpu, lost));
+    }
+    return !sessionOf(gpu).over && this.#losses.get(gpu) !== lost;
+  }
+
+  /** Notes that a device is lost. It takes part again when it is back. @param {Gpu} gpu @param {Promise<unknown>} [loss] */
+  lose(gpu, loss = gpu.lost) {
+    this.#losses.set(gpu, loss);
+    this.#wake();
+  }
+
+  /** Whether a task may run on another device than one that is lost. @param {Task} task @param {Gpu} gpu */
+  elsewhere(task, gpu) { return !task.gpu && this.gpus.some((one) => one !== gpu && this.#alive(one)); }
+
+  /** The devices that a task may run on: those that are there, if there are any. @param {Task} task */
   #allowed({gpu}) {
-    const all = gpu ? [gpu] : this.gpus, open = all.filter((one) => !sessionOf(one).over);
-    return open.length > 0 ? open : all;
+    const all = gpu ? [gpu] : this.gpus, alive = all.filter((one) => this.#alive(one));
+    return alive.length > 0 ? alive : all;
   }
 
   /** The devices that a task had better wait for. @param {Task} task @param {readonly Gpu[]} can @returns {readonly Gpu[]} */

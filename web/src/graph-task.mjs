@@ -4,6 +4,7 @@ import {failure, guard, listed, show} from './errors.mjs';
 import {sessionOf} from './gpu.mjs';
 import {DEV_NULL, EOF, opens} from './graph-block.mjs';
 import {HIGHEST} from './graph-schedule.mjs';
+import {tag} from './inspect.mjs';
 import {flag, read} from './source.mjs';
 
 // Tasks of graphs, their ports and the channels between these.
@@ -19,9 +20,9 @@ import {flag, read} from './source.mjs';
  */
 /** @typedef {{name: string, inPlace?: string, signalsFrom?: string[], optional: boolean, openedBy?: string, closedBy?: string}} Output */
 /**
- * A task. next: the values that it would get next. Of times, since is that of becoming ready, works an average, and the others are sums.
+ * A task. held: the inputs of a run whose device was lost, for the next one. next: the values that it would get next. Of times, since is that of becoming ready, works an average, and the others are sums.
  * @typedef {{name: string, body: Function, gpu?: Gpu, prefer?: Gpu, waitFor?: Gpu, priority: number, inputs: string[], sticky: string[], outputs: Output[],
- *   into: Map<string, Channel[]>, outOf: Map<string, Channel[]>, kept: Map<string, Block>, next: () => any[], busy: boolean, runs: number, failures: number,
+ *   into: Map<string, Channel[]>, outOf: Map<string, Channel[]>, kept: Map<string, Block>, held: Map<string, Block> | null, next: () => any[], busy: boolean, runs: number, failures: number, retries: number,
  *   ready: boolean, since: number, order: number, level: number, works: number, wait: number, run: number, where: Map<Gpu, number>}} Task
  */
 
@@ -70,8 +71,8 @@ export function newTask(where, name, body, o, gpus) {
   if ([prefer, waitFor].some((one) => one && !gpus.includes(one))) throw failure('ErrAffinity', where, 'a device that is none of the graph\'s; see its option gpus');
   /** @type {Task} */
   const task = {
-    name, body, gpu, prefer, waitFor, priority, inputs, sticky, outputs, into: new Map(), outOf: new Map(), kept: new Map(), busy: false, runs: 0, failures: 0,
-    next: () => all.map((port) => (task.into.get(port)?.find(full)?.queue[0].block ?? task.kept.get(port))?.cell.value),
+    name, body, gpu, prefer, waitFor, priority, inputs, sticky, outputs, into: new Map(), outOf: new Map(), kept: new Map(), held: null, busy: false, runs: 0, failures: 0, retries: 0,
+    next: () => task.held ? [...task.held.values()].map(({cell}) => cell.value) : all.map((port) => (task.into.get(port)?.find(full)?.queue[0].block ?? task.kept.get(port))?.cell.value),
     ready: false, since: 0, order: 0, level: 0, works: 0, wait: 0, run: 0, where: new Map(),
   };
   return task;
@@ -81,8 +82,8 @@ export function newTask(where, name, body, o, gpus) {
 export const full = ({queue}) => queue.length > 0 && !queue[0].held;
 
 /** A task is ready when all of its inputs have a block and all of its outputs capacity. @param {Task} task */
-export const isReady = ({busy, inputs, sticky, into, outOf, kept}) => !busy && inputs.every((port) => into.get(port)?.some(full)) &&
-  sticky.every((port) => kept.has(port) || into.get(port)?.some(full)) && [...outOf.values()].every((list) => list.every(({queue, capacity}) => queue.length < capacity));
+export const isReady = ({busy, inputs, sticky, into, outOf, kept, held}) => !busy && (held !== null || inputs.every((port) => into.get(port)?.some(full)) &&
+  sticky.every((port) => kept.has(port) || into.get(port)?.some(full))) && [...outOf.values()].every((list) => list.every(({queue, capacity}) => queue.length < capacity));
 
 /** The task of a port. @param {string} port */
 const taskOf = (port) => port.slice(0, port.indexOf('.'));
@@ -122,4 +123,33 @@ export async function openOutputs(outputs, blocks) {
     open.push(!gate || ((gate.signals & EOF) !== 0 || await opens(gate.cell.value)) === (openedBy !== undefined));
   }
   return open;
+}
+
+/** Where blocks enter a graph. */
+export class GraphInput {
+  #push;
+
+  static { tag(this, 'GraphInput'); }
+
+  /** @param {(value: unknown, options: unknown) => Promise<void>} push */
+  constructor(push) { this.#push = push; }
+
+  /** @param {unknown} value @param {unknown} [options] */
+  async push(value, options) { return this.#push(value, options); }
+}
+
+/** Where blocks leave a graph. */
+export class GraphOutput {
+  #pull;
+
+  static { tag(this, 'GraphOutput'); }
+
+  /** @param {(options: unknown) => Promise<any>} pull */
+  constructor(pull) { this.#pull = pull; }
+
+  /** @param {unknown} [options] @returns {Promise<any>} */
+  async pull(options) { return (await this.#pull(options)).value; }
+
+  /** @param {unknown} [options] @returns {Promise<{value: any, signals: readonly string[]}>} */
+  async take(options) { return this.#pull(options); }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {failure, guard, listed, reasonOf, show} from './errors.mjs';
+import {failure, guard, isOurs, listed, reasonOf, show} from './errors.mjs';
 import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
 import {MODES, Schedule} from './graph-schedule.mjs';
 import {sessionOf} from './gpu.mjs';
-import {checkTasks, full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
+import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
 import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
@@ -25,31 +25,6 @@ const EMPTY = 'the graph was stopped, and the output is empty';
 
 /** The options of channels. */
 const CHANNEL = Object.freeze(['capacity', 'push', 'pull', 'hold', 'control']);
-
-/** Where blocks enter a graph. */
-class GraphInput {
-  #push;
-
-  /** @param {(value: unknown, options: unknown) => Promise<void>} push */
-  constructor(push) { this.#push = push; }
-
-  /** @param {unknown} value @param {unknown} [options] */
-  async push(value, options) { return this.#push(value, options); }
-}
-
-/** Where blocks leave a graph. */
-class GraphOutput {
-  #pull;
-
-  /** @param {(options: unknown) => Promise<any>} pull */
-  constructor(pull) { this.#pull = pull; }
-
-  /** @param {unknown} [options] @returns {Promise<any>} */
-  async pull(options) { return (await this.#pull(options)).value; }
-
-  /** @param {unknown} [options] @returns {Promise<{value: any, signals: readonly string[]}>} */
-  async take(options) { return this.#pull(options); }
-}
 
 /** Tasks that run when their inputs are there. */
 export class Graph {
@@ -75,8 +50,6 @@ export class Graph {
 
   static {
     tag(this, 'Graph');
-    tag(GraphInput, 'GraphInput');
-    tag(GraphOutput, 'GraphOutput');
   }
 
   /** @param {Gpu} gpu @param {unknown} [options] */
@@ -90,11 +63,11 @@ export class Graph {
     if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array`);
     const {mode = MODES[0]} = o;
     if (!MODES.includes(mode)) throw failure('ErrInvalid', where, `mode ${show(mode)}; ${instead(mode, MODES)}`);
+    const graph = new WeakRef(this); // the devices may outlive it
     this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, other))])];
     this.#sync = flag(where, o, 'sync');
     this.#traced = number('trace', 0, 0);
-    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)});
-    const graph = new WeakRef(this); // the devices may outlive it
+    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => { const wake = graph.deref(); if (wake) wake.#wake(); });
     Promise.all(this.#gpus.map((each) => sessionOf(each).ended)).then(() => graph.deref()?.close());
   }
 
@@ -301,6 +274,11 @@ export class Graph {
 
   /** Takes the next block of each port. @param {Task} task @returns {Map<string, Block>} */
   #take(task) {
+    if (task.held) {
+      const {held} = task;
+      task.held = null;
+      return held;
+    }
     const taken = new Map();
     for (const port of [...task.inputs, ...task.sticky]) {
       const next = task.into.get(port)?.find(full)?.queue.shift()?.block;
@@ -324,6 +302,11 @@ export class Graph {
       if (failed) throw failed.error;
       ({results, open} = await this.#compute(task, gpu, taken));
     } catch (error) {
+      if (!failed && this.#state !== 'closed' && await this.#again(task, gpu, error)) {
+        task.held = taken;
+        end();
+        return this.#wake();
+      }
       if (!failed) task.failures++;
       reason = error;
       results = task.outputs.map((port) => failedBlock(error, signalsFrom(task, port, taken)));
@@ -338,6 +321,16 @@ export class Graph {
       if (this.#events.length > this.#traced) this.#events.shift();
     }
     this.#wake();
+  }
+
+  /** Whether a run failed because its device is gone, and there is another one for it. @param {Task} task @param {Gpu} gpu @param {unknown} error */
+  async #again(task, gpu, error) {
+    const {over} = sessionOf(gpu), code = isOurs(error) ? error.code : '';
+    if (!over && (code !== 'ErrDeviceLost' || await gpu.sync().then(() => true, (why) => why.code !== code))) return false; // an input may have been on another device
+    this.#schedule.lose(gpu);
+    if (!this.#schedule.elsewhere(task, gpu) || this.#state === 'closed') return false;
+    task.retries++;
+    return true;
   }
 
   /** Makes blocks that a task is to write its own alone. @param {Task} task @param {Map<string, Block>} taken */
@@ -439,9 +432,10 @@ export class Graph {
       for (const {refuse} of [...pushers.splice(0), ...pullers.splice(0)]) refuse(why);
       for (const {block} of queue.splice(0)) release(block);
     }
-    for (const {kept} of this.#tasks.values()) {
-      for (const block of kept.values()) release(block);
-      kept.clear();
+    for (const task of this.#tasks.values()) {
+      for (const block of [...task.kept.values(), ...task.held?.values() ?? []]) release(block);
+      task.kept.clear();
+      task.held = null;
     }
     for (const done of this.#stops) done();
   }
@@ -452,8 +446,8 @@ export class Graph {
 
   stats() {
     return {
-      tasks: [...this.#tasks.values()].map(({name, runs, failures, busy, wait, run, where}) => (
-        {name, runs, failures, busy, wait: wait / 1000, run: run / 1000, devices: this.#places.map((gpu) => where.get(gpu) ?? 0)})),
+      tasks: [...this.#tasks.values()].map(({name, runs, failures, retries, busy, wait, run, where}) => (
+        {name, runs, failures, retries, busy, wait: wait / 1000, run: run / 1000, devices: this.#places.map((gpu) => where.get(gpu) ?? 0)})),
       devices: this.#places.map((gpu) => ({gpu, ...this.#schedule.places.get(gpu)})),
       channels: this.#channels.map(({from, to, capacity, queue, peak, pushed, dropped}) => ({from, to, capacity, length: queue.length, peak, pushed, dropped})),
       clones: this.#clones,

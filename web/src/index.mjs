@@ -3,7 +3,7 @@
 import {MatrixMemory} from './contract.mjs';
 import {Cruncher, CruncherArray, CruncherBatch, CruncherScalar} from './crunchers.mjs';
 import {MOST_THREADS} from './crew-block.mjs';
-import {part} from './download.mjs';
+import {noProgram, part} from './download.mjs';
 import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
@@ -47,6 +47,9 @@ async function start(options) {
   }
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     throw failure('ErrInvalid', 'init', `threads ${show(threads)}; there may be 1 to ${MOST_THREADS}`);
+  }
+  for (const [name, source] of Object.entries(programs)) {
+    if (source !== undefined && (source === null || !['object', 'string'].includes(typeof source))) throw failure('ErrInvalid', 'init', noProgram(name, source));
   }
   const watched = checkSignal('init', signal), opening = open(device, {power, threads, debug}, programs);
   return abortable('init', watched, opening, (gpu) => gpu.close());

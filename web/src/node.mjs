@@ -147,9 +147,13 @@ export function ternary(where, op, a, b, c) {
   return new Node(op, resultOf(where, op, type), rows, cols, a, b, c);
 }
 
+/** What elements are in WGSL. @type {Record<string, string>} */
+const SCALARS = {float32: 'f32', float16: 'f32', int32: 'i32', uint32: 'u32'};
+
 /** @param {string} where @param {import('./func.mjs').FuncRef} func @param {Node[]} args */
 export function call(where, func, args) {
-  const {rows, cols, type} = broadcast(where, args);
+  const {rows, cols, type} = broadcast(where, args), of = SCALARS[type.name], wrong = of && func.types.find((given) => given !== of && Object.values(SCALARS).includes(given));
+  if (wrong) throw failure('ErrInvalid', where, `${func.name} is a function of ${wrong}, and the elements of ${type.name} are ${of}; convert with astype, or have one of ${of}`);
   const node = new Node(Op.Call, resultOf(where, Op.Call, type), rows, cols);
   node.func = func;
   node.args = args;

@@ -46,6 +46,13 @@ function alike(where, x, axis) {
   return {list, rows, cols};
 }
 
+/** Refuses here what decompositions refuse when they are read, so that the error names the call. @param {string} where @param {unknown[]} x @param {any} a @param {boolean} [square] */
+function decomposable(where, x, {dtype, rows, cols}, square = false) {
+  most(where, x, 0);
+  if (!dtype.startsWith('float')) throw failure('ErrUnsupported', where, `not defined for ${dtype}, but for float32 and float16; convert with astype`);
+  if (square && rows !== cols) throw failure('ErrNotSquare', where, `${rows}x${cols}: the matrix is not square: as many rows as columns are needed`);
+}
+
 /** Those that are methods of expressions. @template {new (...args: any[]) => any} C @param {C} Base */
 export const numpyMethods = (Base) => class extends Base {
   /** @param {...unknown} x */
@@ -74,26 +81,45 @@ export const numpyMethods = (Base) => class extends Base {
 
   /** @param {...unknown} x */
   svd(...x) {
-    most('svd', x, 0);
+    decomposable('svd', x, this);
     return as('svd', () => [this.leftVectors(), this.singularValues(), this.rightVectors().T]);
   }
 
   /** @param {...unknown} x */
   qr(...x) {
-    most('qr', x, 0);
+    decomposable('qr', x, this);
     return as('qr', () => [this.qFactor(), this.rFactor()]);
   }
 
   /** @param {...unknown} x */
   eigh(...x) {
-    most('eigh', x, 0);
+    decomposable('eigh', x, this, true);
     return as('eigh', () => [this.eigenvalues(), this.eigenvectors()]);
   }
 
   /** @param {...unknown} x */
   slogdet(...x) {
-    most('slogdet', x, 0);
+    decomposable('slogdet', x, this, true);
     return as('slogdet', () => [this.detSign(), this.logDet()]);
+  }
+
+  /** @param {...unknown} x */
+  eigvalsh(...x) {
+    decomposable('eigvalsh', x, this, true);
+    return as('eigvalsh', () => this.eigenvalues());
+  }
+
+  /** @param {...unknown} x */
+  svdvals(...x) {
+    decomposable('svdvals', x, this);
+    return as('svdvals', () => this.singularValues());
+  }
+
+  /** @param {...unknown} x */
+  searchsorted(...x) {
+    const places = as('searchsorted', () => this.searchSorted(...x));
+    if (this.rows !== 1) throw shapeError('searchsorted', needs('the first', 1, 'row'), /** @type {any} */ (this), places);
+    return places;
   }
 };
 

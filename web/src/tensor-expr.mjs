@@ -2,7 +2,7 @@
 
 import {most} from './arguments.mjs';
 import {dtypeOf} from './dtype.mjs';
-import {failure, show} from './errors.mjs';
+import {failure, guard, show} from './errors.mjs';
 import {Expr, drawn, inside, saveFile, useTensor} from './expr.mjs';
 import {funcRef} from './func.mjs';
 import {INSPECT, printArray, tag} from './inspect.mjs';
@@ -314,16 +314,19 @@ export function appliedTensor(where, fn, args) {
 
 /**
  * Makes a tensor of an expression, or of data that `matrix` makes a matrix of.
- * @param {string} where @param {unknown} from @param {readonly unknown[]} sizes @param {unknown} options
+ * @param {string} where @param {any} from @param {readonly unknown[]} sizes @param {unknown} options
  * @param {(rows: number, cols: number, options: object) => Matrix} matrix
  */
 export function newTensor(where, from, sizes, options, matrix) {
-  const shape = parts.shapeOf(where, sizes), {dtype} = read(where, options, ['dtype']), last = Math.max(shape.length - 1, 0);
-  const part = insideEither(from, where);
+  const {dtype} = read(where, options, ['dtype']), part = insideEither(from, where);
   if (from === undefined) throw failure('ErrInvalid', where, 'no elements; for those that are 0, use gpu.zeros');
-  if (!part) return owner(matrix(parts.sizeOf(shape.slice(0, last)), parts.sizeOf(shape.slice(last)), {dtype}), shape);
+  if (!part) {
+    const count = guard(where, () => from?.length), shape = Number.isInteger(count) ? parts.shapeFor(where, [count / (dtype === 'complex64' ? 2 : 1)], sizes) : parts.shapeOf(where, sizes);
+    const last = Math.max(shape.length - 1, 0);
+    return owner(matrix(parts.sizeOf(shape.slice(0, last)), parts.sizeOf(shape.slice(last)), {dtype}), shape);
+  }
   const node = nodes.cast(where, part.node, dtypeOf(where, dtype, part.node.type));
-  return made(part.session, parts.part(where, node, shape));
+  return made(part.session, parts.reshape(where, {node, shape: [node.rows, node.cols]}, sizes));
 }
 
-useTensor((session, node, sizes) => made(session, parts.part('tensor', node, parts.shapeOf('tensor', sizes))), insideTensor);
+useTensor((session, node, sizes) => made(session, parts.reshape('tensor', {node, shape: [node.rows, node.cols]}, sizes)), insideTensor);

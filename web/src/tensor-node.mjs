@@ -50,12 +50,6 @@ function checkSize(where, shape) {
   if (shape.reduce((n, d) => n * Math.max(d, 1), 1) > MAX_SIZE) throw failure('ErrLimit', where, `${text(shape)} has more than ${MAX_SIZE} elements`);
 }
 
-/** @param {string} where @param {Node} node @param {readonly number[]} shape @returns {Part} */
-export function part(where, node, shape) {
-  if (node.rows * node.cols !== sizeOf(shape)) throw mismatch(where, [node.rows, node.cols], shape);
-  return {node, shape};
-}
-
 /** The elements as a matrix of another size. @param {string} where @param {Node} node @param {number} rows @param {number} cols @returns {Node} */
 export const resized = (where, node, rows, cols) => node.rows === rows && node.cols === cols ? node
   : nodes.shaped(where, Shaping.Reshape, node.type, [node], [rows, cols], () => [rows, cols]);
@@ -92,15 +86,20 @@ export function axesOf(where, axes, ndim) {
   return list;
 }
 
-/** @param {string} where @param {Part} a @param {readonly unknown[]} sizes of which one may be -1 @returns {Part} */
-export function reshape(where, a, sizes) {
+/** A shape for what has one. @param {string} where @param {readonly number[]} of @param {readonly unknown[]} sizes of which one may be -1: what the others leave */
+export function shapeFor(where, of, sizes) {
   const list = listOf(where, sizes), open = list.indexOf(-1);
   if (open >= 0) {
     const rest = sizeOf(shapeOf(where, list.filter((_, i) => i !== open)));
-    if (rest === 0 || sizeOf(a.shape) % rest !== 0) throw mismatch(where, a.shape, list);
-    list[open] = sizeOf(a.shape) / rest;
+    if (rest === 0 || sizeOf(of) % rest !== 0) throw mismatch(where, of, list);
+    list[open] = sizeOf(of) / rest;
   }
-  const shape = shapeOf(where, list);
+  return shapeOf(where, list);
+}
+
+/** @param {string} where @param {Part} a @param {readonly unknown[]} sizes @returns {Part} */
+export function reshape(where, a, sizes) {
+  const shape = shapeFor(where, a.shape, sizes);
   if (sizeOf(shape) !== sizeOf(a.shape)) throw mismatch(where, a.shape, shape);
   return {node: a.node, shape};
 }

@@ -12,6 +12,41 @@ import type { WaitOptions } from "./options.js";
 /** A device of a {@link Cruncher}: one of yours, that of the {@link Gpu}, or one that lives and ends with the cruncher. */
 export type CruncherDevice = GPUDevice | "own" | "high-performance" | "low-power";
 
+/** What a {@link CruncherBalancer} is asked. */
+export interface CruncherSplit {
+  /** The id of the call, or for a pipeline's stage the number of the step. */
+  readonly id: number;
+  /** How many items there are. */
+  readonly global: number;
+  /** Items that stay together: each device begins at a multiple of so many. */
+  readonly step: number;
+  /** Of each device, whether it is there. One that is lost gets no items. */
+  readonly alive: readonly boolean[];
+  /** How the default balancer would divide the range. It is told what every call took, and reckons with elements that would have to move. */
+  readonly usual: readonly number[];
+}
+
+/**
+ * Divides the ranges of a cruncher among its devices. Both functions are called in the middle of a call: they return at once, and cannot use
+ * crunchers. What they throw is `ErrCallback` of that call, or for `observe` of the next one.
+ */
+export interface CruncherBalancer {
+  /**
+   * Returns how many items each device gets, in the order of {@link Cruncher.devices}: they add up to `global`. Without a result the range is divided
+   * as `usual` says.
+   *
+   * @example
+   * const split = ({ global, step, alive }) => alive.map((_, i) => i === 0 ? global : 0); // the first device alone
+   * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }", { balancer: { split } });
+   * const mine = new Float32Array([1, 2, 3]);
+   * await cr.compute(1, "twice", { global: 3 }, cr.array("x", mine));
+   * cr.last.shares[0].count; // 3
+   */
+  split(request: CruncherSplit): readonly number[] | void;
+  /** Is told, after each call that succeeded and was no part of a batch, how many items each device computed and what it took. */
+  observe?(id: number, samples: readonly { readonly count: number; readonly seconds: number }[]): void;
+}
+
 /** Options of {@link Gpu.cruncher}. */
 export interface CruncherOptions {
   /**
@@ -20,8 +55,11 @@ export interface CruncherOptions {
    * opens a device of its own.
    */
   readonly devices?: "all" | "own" | readonly CruncherDevice[];
-  /** What divides the ranges: by estimated throughput, or step for step as the Cekirdekler API does. */
-  readonly balancer?: "default" | "legacy";
+  /**
+   * What divides the ranges: "default" by estimated throughput, "legacy" step for step as the Cekirdekler API does, "legacy-raw" as that does without
+   * its mean of ten calls, or functions of yours.
+   */
+  readonly balancer?: "default" | "legacy" | "legacy-raw" | CruncherBalancer;
   /**
    * What becomes of elements that stay on the devices when shares change: they move to the device that needs them
    * ("migrate", the default), shares stay what they were at the first call of an id ("pin"), or such a call is `ErrMigration`

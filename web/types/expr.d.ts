@@ -129,7 +129,7 @@ export class Expr<T extends DType = "float32"> {
   /** The same elements, row by row, in another shape. */
   reshape(shape: readonly [rows: number, cols: number]): Expr<T>;
   /**
-   * The same elements, row by row, as an array of that shape; see {@link Gpu.tensor}.
+   * The same elements, row by row, as an array of that shape, of which one length may be -1; see {@link Gpu.tensor}.
    *
    * Shapes: `m x n` -> any of as many elements.
    * @example

@@ -128,7 +128,7 @@ export class Gpu {
 
   /**
    * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
-   * hold further functions and constants; the first function is the one that is called.
+   * hold further functions and constants; the first function is the one that is called. Its types are those of the elements: f32 for float32 and float16.
    *
    * @example
    * const half = gpu.fn("fn half(x: f32) -> f32 { return 0.5 * x; }");

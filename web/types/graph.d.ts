@@ -176,6 +176,8 @@ export interface GraphStats {
     readonly runs: number;
     /** Runs that failed, not counting those that only passed an error on. */
     readonly failures: number;
+    /** Runs that began anew on another device, as theirs was lost or closed. */
+    readonly retries: number;
     readonly busy: boolean;
     /** Seconds in total from being ready to the start. */
     readonly wait: number;
@@ -209,6 +211,9 @@ export interface GraphStats {
  *
  * A block that goes to several tasks is shared. A task that throws sends its error on in place of its outputs, and tasks that get one do
  * not run, so that it comes out where the result would. Ports are named by texts, "task.port".
+ *
+ * If a device is lost, tasks run on the others until {@link Gpu.reopen}; a run that fails for that begins anew on another one, so that its function is
+ * called again. Blocks that were only there are `ErrDeviceLost`: those whose work was queued and had not been done, too, unless the graph is made with `sync`.
  *
  * `await gpu.graph()` loads what does all this. It is the model of the Go package matrix/graph. What a function of JavaScript does by itself is not there:
  * templates of blocks, ports that make, measure or describe blocks or call the function several times, and bodies of kernels.

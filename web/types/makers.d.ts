@@ -162,13 +162,15 @@ export interface GpuMakers {
 
   /**
    * Makes a tensor: of values, the last dimension fastest, which are copied, or of the elements of a matrix, an expression or another
-   * tensor, of which nothing is copied. `ErrShape` or `ErrShort` for another number of elements. Close one of values when done.
+   * tensor, of which nothing is copied. One length may be -1: it follows from the others. `ErrShape` or `ErrShort` for another number of elements.
+   * Close one of values when done.
    *
    * Shapes: -> that shape, or that of arrays in arrays.
    * @example
    * gpu.tensor([[[1, 2]], [[3, 4]]]).shape; // [2, 1, 2]
    * const t = gpu.tensor([1, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2]);
    * await t.sum(0).read(); // [6, 8, 10, 12]
+   * gpu.tensor(gpu.zeros(4, 6), [-1, 3]).shape; // [8, 3]
    */
   tensor<T extends DType>(from: Expr<T> | Tensor<T>, shape: readonly number[], options?: { readonly dtype?: undefined }): Tensor<T>;
   /** Makes a tensor: of values, the last dimension fastest, or of the elements of a matrix or another tensor. */

@@ -1926,7 +1926,8 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
    */
   bincount(classes: number): Expr<"int32">;
   /**
-   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32.
+   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. NaN comes after all
+   * numbers. As int32.
    *
    * Shapes: `1 x n`, `m x k` -> `m x k`.
    * @example
@@ -1936,7 +1937,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   searchSorted(b: Expr<T>): Expr<"int32">;
   /**
    * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
-   * inserted. As int32.
+   * inserted. NaN comes after all numbers. As int32.
    *
    * Shapes: `1 x n`, `m x k` -> `m x k`.
    * @example
@@ -4756,7 +4757,8 @@ export interface GpuOperations {
    */
   bincount<T extends DType>(a: Expr<T>, classes: number): Expr<"int32">;
   /**
-   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. As int32.
+   * How many elements of a, a sorted row, are less than each element of b: where it would be inserted. NaN comes after all
+   * numbers. As int32.
    *
    * Shapes: `1 x n`, `m x k` -> `m x k`.
    * @example
@@ -4766,7 +4768,7 @@ export interface GpuOperations {
   searchSorted<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>): Expr<"int32">;
   /**
    * NumPy's name of `searchSorted`. How many elements of a, a sorted row, are less than each element of b: where it would be
-   * inserted. As int32.
+   * inserted. NaN comes after all numbers. As int32.
    *
    * Shapes: `1 x n`, `m x k` -> `m x k`.
    * @example
