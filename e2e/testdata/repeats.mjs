@@ -5,7 +5,10 @@
 // which float32 holds exactly.
 
 import {SubletError} from '/dist/index.mjs';
-import {check, fails, gpuBuffer, observed, same, withGpu} from './testing.mjs';
+import {check, fails, gpuBuffer, observed, onBoth, same, withGpu} from './testing.mjs';
+
+/** Statements that need a device of WebGPU, or that it has not done when the call returns, as the CPU has. */
+const WITH_GPU = new Set(['wrapBuffer', 'expose', 'theirs', 'lose', 'aborted', 'detached']);
 
 /** What one walk has: matrices with their elements as they should be, of which several may have one memory. */
 class Walk {
@@ -20,6 +23,7 @@ class Walk {
 
   constructor(gpu, seed, calls) {
     this.gpu = gpu;
+    this.names = Object.keys(this.statements).filter((name) => gpu.device || !WITH_GPU.has(name));
     this.calls = calls;
     this.state = seed * 2654435761 >>> 0;
     this.factor = 2;
@@ -320,7 +324,7 @@ class Walk {
   /** Makes so many steps among a few statements. */
   async walk(steps, few) {
     this.slots.forEach(({m}, i) => { if (m.mode !== 'owned') this.statements.renew([i]); });
-    const names = Object.keys(this.statements), usual = ['assign', 'read', 'both', 'twice', 'run', 'part'];
+    const {names} = this, usual = ['assign', 'read', 'both', 'twice', 'run', 'part', 'eval'];
     const menu = Array.from({length: few}, (_, i) => {
       const name = i < few / 2 ? usual[this.roll(usual.length)] : i === few - 1 ? 'record' : names[this.roll(names.length)];
       return [name, [this.roll(5), this.roll(11), this.roll(5), this.roll(5), this.roll(3)]];
@@ -344,9 +348,9 @@ class Walk {
 }
 
 /** Makes walks, each of so many times some steps among a few statements. */
-async function walks(seeds, menus, steps) {
+async function walks(options, seeds, menus, steps) {
   for (let seed = 1; seed <= seeds; seed++) {
-    const {gpu, count} = await observed(), walk = new Walk(gpu, seed, count);
+    const {gpu, count} = await observed(options), walk = new Walk(gpu, seed, count);
     try {
       for (let i = 0; i < menus; i++) await walk.walk(steps, 6 + 2 * walk.roll(4));
     } catch (error) {
@@ -360,10 +364,91 @@ async function walks(seeds, menus, steps) {
 
 export const tests = {
   // 100 walks where tests may take minutes.
-  repeatedWalks: (device) => device === 'both' ? walks(100, 10, 60) : walks(1, 4, 60),
+  repeatedWalks: (device) => device === 'both' ? walks({}, 100, 10, 60) : walks({}, 1, 4, 60),
+
+  // The same on the CPU, with one thread and with two where there may be.
+  repeatedWalksOnTheCPU: Object.assign(async (device) => {
+    for (const threads of [1, 2]) await walks({device: 'simd', threads}, device === 'both' ? 50 : 2, device === 'both' ? 10 : 4, 60);
+  }, {both: true}),
+
+  // Launches that workers help with are done again with them.
+  repeatedByThreads: Object.assign(async () => {
+    const {gpu, count} = await observed({device: 'simd', threads: 2}), n = 600, values = Float32Array.from({length: n * n}, (_, i) => i % 7 - 3), b = 5;
+    const a = gpu.matrix(n, n, values), c = gpu.zeros(n, n), large = {sum: (x) => x.mul(b).add(1).abs().sqrt().sum({axis: 1}), whole: (x) => x.mul(b).add(1).mul(x)};
+    let free = 0;
+    for (const [name, of] of Object.entries(large)) {
+      const want = await of(a).read();
+      for (let i = 0; i < 30; i++) {
+        const before = count();
+        if (name === 'whole') c.assign(of(a));
+        else same(await of(a).read(), want, name);
+        await gpu.sync();
+        if (count() === before) free++;
+      }
+      if (name === 'whole') same(await c.read(), want, name);
+    }
+    check(free > 0, 'nothing was repeated');
+    gpu.close();
+  }, {both: true}),
+
+  // A result goes into the memory of one that was closed, and nobody sees the other's elements.
+  reused: onBoth(async (gpu) => {
+    const a = gpu.full(8, 8, 1), all = (x) => new Float32Array(64).fill(x);
+    let before = null;
+    for (let i = 0; i < 12; i++) {
+      const x = a.add(i).eval(), read = x.read(), y = x.add(a).eval(), alias = i % 3 ? null : y.memory.alias();
+      x.close();
+      const z = a.mul(i).eval(); // in the memory of x, which is read before
+      same(await read, all(i + 1), 'what was read before it was closed');
+      if (before) same(await before.read(), all(i + 1), 'another name of what was closed');
+      y.close();
+      before?.close();
+      before = alias;
+      const w = gpu.full(8, 8, 7).add(z).eval();
+      same(await w.read(), all(7 + i), 'a sum');
+      same(await z.read(), all(i), 'a product');
+      if (alias) same(await alias.read(), all(i + 2), 'another name of what was closed');
+      before?.assign(a.add(i + 1));
+      for (const m of [z, w]) m.close();
+    }
+    before?.close();
+    const {buffers} = gpu.stats();
+    for (let i = 0; i < 20; i++) a.add(i).eval().close();
+    check(gpu.stats().buffers === buffers, `${gpu.stats().buffers} matrices where ${buffers} are open`);
+  }),
+
+  // A result that cannot be computed is an error each time, also in the memory of another.
+  reusedFailures: onBoth(async (gpu) => {
+    const a = gpu.full(8, 8, 1), bad = gpu.fn('fn bad(x: f32) -> f32 { return y; }');
+    for (let i = 0; i < 4; i++) {
+      for (let j = 0; j < 3; j++) {
+        const x = a.add(j).eval();
+        await gpu.sync();
+        x.close();
+      }
+      const y = a.apply(bad).eval();
+      for (let j = 0; j < 3; j++) await fails('ErrCompile', 'a result that there is not', () => y.add(1).read());
+      y.close();
+    }
+    const x = a.add(1).eval();
+    same(await x.read(), new Float32Array(64).fill(2), 'the sum after that');
+  }),
+
+  // Other events of the page happen while messages are repeated one after the other.
+  repeatedBesideEvents: onBoth(async (gpu) => {
+    const a = gpu.full(64, 64, 1), c = gpu.zeros(64, 64);
+    let happened = false;
+    setTimeout(() => { happened = true; });
+    for (let i = 0; i < 200000 && !happened; i++) {
+      c.assign(a.add(1));
+      if (i % 2) await gpu.sync();
+      else await c.read();
+    }
+    check(happened, 'no event of the page in 200,000 repeats');
+  }),
 
   // A handle is given to a matrix in other memory.
-  repeatedHandles: withGpu(async (gpu) => {
+  repeatedHandles: onBoth(async (gpu) => {
     const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2);
     let b = gpu.full(2, 2, 2);
     for (let i = 0; i < 6; i++) {
@@ -382,7 +467,7 @@ export const tests = {
   }),
 
   // Recordings follow matrices that come back to their size in other memory.
-  repeatedResized: withGpu(async (gpu) => {
+  repeatedResized: onBoth(async (gpu) => {
     const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2), run = await gpu.record(() => c.assign(a.add(1)));
     for (let i = 0; i < 4; i++) {
       for (let j = 0; j < 4; j++) {

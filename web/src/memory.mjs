@@ -66,6 +66,9 @@ export class Held {
   /** Whether it is a dense matrix in memory of the device's and nowhere else. */
   get plain() { return false; }
 
+  /** Whether a result can have the memory when nothing else does. */
+  get reusable() { return false; }
+
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
     if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
@@ -131,6 +134,12 @@ export class Memory extends Held {
 
   /** @override */
   get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
+
+  /** Whether it is what results are evaluated to, and nobody else may know the memory. */
+  get reusable() {
+    const {rows, cols, byColumns, stride, offset, view, padded, bytes, store} = this;
+    return this.plain && !byColumns && stride === cols && offset === 0 && !view && !padded && this.room === rows * cols && bytes > 0 && bytes === this.room * this.type.size && store.writes === store.writes;
+  }
 
   /** The elements from the first to the last, gaps included. */
   get span() {

@@ -10,6 +10,7 @@ import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
+import {Spares} from './spares.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -19,6 +20,8 @@ import {OBJECT} from './source.mjs';
 
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
+/** How often the closed matrices are looked through whose memory no result has wanted, in milliseconds. */
+const TENDED = 50;
 /** How often Go is asked whether the device has done everything, although it has: it then forgets what might have failed. */
 const WAITS = 64;
 
@@ -29,7 +32,10 @@ export class Session extends Connection {
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
   /** The device beneath, of WebGPU. @type {GPUDevice | null} */
-  #device = null;
+  device = null;
+  /** Matrices that the page has closed, and Go not yet. */
+  #spares = new Spares();
+  #tending = false;
   /** What computes, for texts. */
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
@@ -52,11 +58,10 @@ export class Session extends Connection {
     return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
   }
 
-  get device() { return this.#device; }
-
-  set device(device) {
-    this.#device = device;
-    if (device) this.repeats ??= new Repeats(this.memory);
+  /** @param {import('./connection.mjs').Served} program */
+  constructor(program) {
+    super(program);
+    this.repeats = new Repeats(program.device);
   }
 
   /** Refuses what cannot be recorded. @param {string} where */
@@ -132,26 +137,22 @@ export class Session extends Connection {
       this.recording.made.push(memory);
       return this.assign(leaf, node);
     }
-    this.#result(Command.Eval, 'eval', leaf, memory, [], node);
-  }
-
-  /**
-   * @param {number} command @param {string} where @param {Node} leaf @param {Memory} memory that gets the result
-   * @param {number[]} words @param {Node | null} node @param {{hosted?: boolean}} [other] what else is read
-   */
-  #result(command, where, leaf, memory, words, node, other) {
     this.check();
-    const handle = this.handles.take();
-    const program = new Program(this.message, where);
+    const spare = this.#spares.take(memory), handle = spare?.handle ?? this.handles.take(), program = new Program(this.message, 'eval');
     try {
-      this.message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
+      this.message.compose(Command.Eval, [handle], () => program.encode(node));
     } catch (error) {
-      this.handles.give(handle);
+      if (spare) this.#spares.keep(spare);
+      else this.handles.give(handle);
       throw error;
     }
     memory.open(handle);
     this.watch(leaf, memory);
-    this.#evaluated(program, other);
+    const {uses} = this.message;
+    uses.handles.push(handle);
+    uses.stores.add(memory.store);
+    uses.other ||= !spare; // another matrix each time
+    this.#evaluated(program);
   }
 
   /** @param {Node} target @param {Node} node @param {boolean} [now] it is not recorded */
@@ -234,14 +235,13 @@ export class Session extends Connection {
   /** @param {AbortSignal} [signal] @returns {Promise<void>} */
   async wait(signal) {
     this.check();
-    if (this.resting && !signal) return this.direct('gpu');
-    if (this.device && !signal) {
+    this.direct('gpu');
+    if (!signal) {
       this.flush();
-      const {done} = this, fine = await idle(this.device); // so that Go need not wait, mostly
+      const {resting, device} = this, fine = device ? await idle(device) && ++this.#waits % WAITS > 0 : !await this.repeats?.turn(); // so that Go need not wait, mostly
       this.check();
-      if (done && fine && ++this.#waits % WAITS > 0) return;
+      if (resting && fine) return;
     }
-    this.heard();
     return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
@@ -256,6 +256,7 @@ export class Session extends Connection {
     const last = --store.shares === 0;
     if (last) current(store);
     if (this.over) return;
+    if (last && this.#spares.keep(held)) return this.#tend();
     this.handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
@@ -266,6 +267,33 @@ export class Session extends Connection {
     this.message.command(Command.Close, [ticket, handle]);
     if (this.device && /** @type {any} */ (held).mode === 'owned') this.linger();
     else this.schedule();
+  }
+
+  /** Closes what no result has wanted for some time. */
+  #tend() {
+    if (this.#tending) return;
+    this.#tending = true;
+    setTimeout(() => {
+      this.#tending = false;
+      if (this.over) return;
+      this.#discard(this.#spares.old());
+      this.post();
+      if (this.#spares.any) this.#tend();
+    }, TENDED);
+  }
+
+  /** @param {Memory[]} list of what is closed */
+  #discard(list) {
+    for (const {handle} of list) {
+      this.handles.give(handle);
+      this.message.command(Command.Close, [0, handle]);
+    }
+  }
+
+  /** @override */
+  stats() {
+    if (!this.over) this.#discard(this.#spares.all());
+    return super.stats();
   }
 
   // Those that give a matrix another size or other memory. It is the next one from now on, and if Go refuses it is the one
