@@ -107,6 +107,8 @@ export class Memory extends Held {
   next = null;
   /** Whether Go has refused to make the matrix this one. */
   refused = false;
+  /** Whether it was made for the result of an expression. */
+  result = false;
 
   /**
    * @param {Session} session @param {DType} type @param {number} rows @param {number} cols
@@ -135,11 +137,8 @@ export class Memory extends Held {
   /** @override */
   get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
 
-  /** Whether it is what results are evaluated to, and nobody else may know the memory. */
-  get reusable() {
-    const {rows, cols, byColumns, stride, offset, view, padded, bytes, store} = this;
-    return this.plain && !byColumns && stride === cols && offset === 0 && !view && !padded && this.room === rows * cols && bytes > 0 && bytes === this.room * this.type.size && store.writes === store.writes;
-  }
+  /** @override */
+  get reusable() { return this.result && this.plain && this.bytes > 0 && !Number.isNaN(this.store.writes); } // see exposed in known.mjs
 
   /** The elements from the first to the last, gaps included. */
   get span() {

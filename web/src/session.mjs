@@ -147,6 +147,7 @@ export class Session extends Connection {
       throw error;
     }
     memory.open(handle);
+    memory.result = true;
     this.watch(leaf, memory);
     const {uses} = this.message;
     uses.handles.push(handle);
@@ -238,7 +239,7 @@ export class Session extends Connection {
     this.direct('gpu');
     if (!signal) {
       this.flush();
-      const {resting, device} = this, fine = device ? await idle(device) && ++this.#waits % WAITS > 0 : !await this.repeats?.turn(); // so that Go need not wait, mostly
+      const {resting, device} = this, fine = device ? await idle(device) && ++this.#waits % WAITS > 0 : resting && !await this.repeats?.turn(); // so that Go need not wait, mostly
       this.check();
       if (resting && fine) return;
     }
