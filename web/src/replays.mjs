@@ -10,7 +10,7 @@ const BLOCK = 1024;
 /** How many launches of a message are noted. */
 const LAUNCHES = 256;
 /** How long a message may take that is done again, in milliseconds: nothing happens in the page meanwhile. */
-const LONG = 20;
+const LONG = 50;
 /** After how many milliseconds of such messages other events of the page have their turn. */
 const TURN = 10;
 /** Results in between may have so many bytes each, and together. */

@@ -21,7 +21,7 @@ import {Spares} from './spares.mjs';
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
 /** How often the closed matrices are looked through whose memory no result has wanted, in milliseconds. */
-const TENDED = 50;
+const TENDED = 1000;
 /** How often Go is asked whether the device has done everything, although it has: it then forgets what might have failed. */
 const WAITS = 64;
 
@@ -274,13 +274,14 @@ export class Session extends Connection {
   #tend() {
     if (this.#tending) return;
     this.#tending = true;
-    setTimeout(() => {
+    const timer = setTimeout(() => {
       this.#tending = false;
       if (this.over) return;
       this.#discard(this.#spares.old());
       this.post();
       if (this.#spares.any) this.#tend();
     }, TENDED);
+    /** @type {any} */ (timer).unref?.(); // in Node, which it would keep
   }
 
   /** @param {Memory[]} list of what is closed */
