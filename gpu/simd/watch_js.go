@@ -57,7 +57,7 @@ var lent [][]uint64
 // exportScratch returns the address of memory for so many bytes, which stays JavaScript's until it asks for 0 bytes: then all is taken back.
 //
 //go:wasmexport sublet_scratch
-func exportScratch(bytes uint32) uint32 {
+func exportScratch(bytes uint32) uint32 { //nolint:unused // by JavaScript
 	if bytes == 0 {
 		lent = nil
 		return 0
