@@ -20,8 +20,6 @@ import {Spares} from './spares.mjs';
 
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
-/** How often the closed matrices are looked through whose memory no result has wanted, in milliseconds. */
-const TENDED = 1000;
 /** How often Go is asked whether the device has done everything, although it has: it then forgets what might have failed. */
 const WAITS = 64;
 
@@ -34,8 +32,11 @@ export class Session extends Connection {
   /** The device beneath, of WebGPU. @type {GPUDevice | null} */
   device = null;
   /** Matrices that the page has closed, and Go not yet. */
-  #spares = new Spares();
-  #tending = false;
+  #spares = new Spares((list) => {
+    if (this.over) return;
+    this.#discard(list);
+    this.post();
+  });
   /** What computes, for texts. */
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
@@ -257,7 +258,7 @@ export class Session extends Connection {
     const last = --store.shares === 0;
     if (last) current(store);
     if (this.over) return;
-    if (last && this.#spares.keep(held)) return this.#tend();
+    if (last && this.#spares.keep(held)) return;
     this.handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
@@ -268,20 +269,6 @@ export class Session extends Connection {
     this.message.command(Command.Close, [ticket, handle]);
     if (this.device && /** @type {any} */ (held).mode === 'owned') this.linger();
     else this.schedule();
-  }
-
-  /** Closes what no result has wanted for some time. */
-  #tend() {
-    if (this.#tending) return;
-    this.#tending = true;
-    const timer = setTimeout(() => {
-      this.#tending = false;
-      if (this.over) return;
-      this.#discard(this.#spares.old());
-      this.post();
-      if (this.#spares.any) this.#tend();
-    }, TENDED);
-    /** @type {any} */ (timer).unref?.(); // in Node, which it would keep
   }
 
   /** @param {Memory[]} list of what is closed */

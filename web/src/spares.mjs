@@ -4,6 +4,8 @@
 
 /** How many bytes of such matrices there may be. */
 const MOST = 16 << 20;
+/** How often they are looked through for those that no result has wanted, in milliseconds. */
+const TENDED = 1000;
 
 /**
  * Matrices that the page has closed, and Go not yet: the next result of their type and size goes into the memory of the oldest. Go would have
@@ -13,13 +15,19 @@ export class Spares {
   /** By what they are. @type {Map<string, Memory[]>} */
   #lists = new Map();
   #bytes = 0;
-  /** Those that were there when old was called last. @type {Set<Memory>} */
+  /** Those that were there when #old was called last. @type {Set<Memory>} */
   #before = new Set();
+
+  #discard;
+  #tending = false;
+
+  /** @param {(list: Memory[]) => void} discard closes those that no result has wanted for some time */
+  constructor(discard) {
+    this.#discard = discard;
+  }
 
   /** @param {Memory} memory */
   static #of({type, rows, cols}) { return `${type.id} ${rows} ${cols}`; }
-
-  get any() { return this.#bytes > 0; }
 
   /** Keeps a matrix that was closed, unless nothing else can have its memory. @param {any} held @returns {boolean} */
   keep(held) {
@@ -28,7 +36,19 @@ export class Spares {
     if (list) list.push(held);
     else this.#lists.set(key, [held]);
     this.#bytes += held.bytes;
+    this.#tend();
     return true;
+  }
+
+  #tend() {
+    if (this.#tending) return;
+    this.#tending = true;
+    const timer = setTimeout(() => {
+      this.#tending = false;
+      this.#discard(this.#old());
+      if (this.#bytes > 0) this.#tend();
+    }, TENDED);
+    /** @type {any} */ (timer).unref?.(); // in Node, which it would keep
   }
 
   /** The matrix for a result, if there is one. @param {Memory} result @returns {Memory | undefined} */
@@ -51,7 +71,7 @@ export class Spares {
   all() { return [...this.#lists.values()].flat().map((memory) => this.#drop(memory)); }
 
   /** Takes those that were there before, and nobody has wanted since. @returns {Memory[]} */
-  old() {
+  #old() {
     const old = [...this.#before].map((memory) => this.#drop(memory));
     this.#before = new Set([...this.#lists.values()].flat());
     return old;
