@@ -93,7 +93,7 @@ func TestWebLoadErrorsOfPolicies(t *testing.T) {
 	for policy, want := range map[string]string{
 		"connect-src 'none'": "forbids it by connect-src",
 		"script-src 'self'":  "must allow 'wasm-unsafe-eval' in script-src",
-		"":                   "/dist/parts/crew.mjs: 404 Not Found, text/plain",
+		"":                   "/dist/parts/kernels.mjs: 404 Not Found, text/plain",
 	} {
 		files := failing(t)
 		p := browser.Open(t, chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,8 +128,8 @@ func TestWebRequests(t *testing.T) {
 		"WebGPU":                    {"", "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}},
 		"a GPUDevice":               {"", "{device: await navigator.gpu.requestAdapter().then((adapter) => adapter.requestDevice())}", []string{"index.mjs", "sublet.wasm"}},
 		"a GPU":                     {"GPUAdapter.prototype.__defineGetter__('info', () => ({vendor: 'nvidia'}))", "{}", []string{"index.mjs", "sublet.wasm"}},
-		"SwiftShader":               {"", "{threads: 1}", []string{"index.mjs", "sublet-simd.wasm"}},
-		"no WebGPU":                 {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{threads: 2}", []string{"index.mjs", "parts/crew.mjs", "sublet-simd.wasm", "thread.mjs"}},
+		"SwiftShader":               {"", "{threads: 1}", []string{"index.mjs", "parts/kernels.mjs", "sublet-simd.wasm"}},
+		"no WebGPU":                 {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{threads: 2}", []string{"index.mjs", "parts/crew.mjs", "parts/kernels.mjs", "sublet-simd.wasm", "thread.mjs"}},
 		"WebGPU that is missing":    {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{device: 'webgpu'}", []string{"index.mjs"}},
 		"no adapter":                {"navigator.gpu.requestAdapter = async () => null", "{device: 'webgpu'}", []string{"index.mjs"}},
 		"options that are mistaken": {"", "{device: 'none'}", []string{"index.mjs"}},

@@ -165,7 +165,7 @@ func runTests(t *testing.T, p *chrome.Page, module, run string, names ...string)
 
 // TestWeb runs the tests of the npm package in a page.
 func TestWeb(t *testing.T) {
-	runOnWebGPU(t, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug", "overhead", "repeats")
+	runOnWebGPU(t, "everywhere", "expressions", "tensors", "nn", "memory", "failures", "misuse", "debug", "overhead", "repeats", "reused")
 }
 
 // TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.

@@ -56,6 +56,15 @@ func (d *Device) Idle() bool {
 	return same
 }
 
+// Sent reports whether everything that was recorded was submitted.
+func (d *Device) Sent() bool {
+	if d.lock("Sent") != nil {
+		return false
+	}
+	defer d.mu.Unlock()
+	return d.batch.commands == 0
+}
+
 // waits says that submissions may have to wait. In pages they never do; asking for Done there means that the call waits.
 const waits = runtime.GOOS != "js"
 

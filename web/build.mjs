@@ -74,7 +74,7 @@ for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..
   if (existsSync(file)) copyFileSync(file, join(dist, basename(file)));
   else console.warn(`no ${basename(file)}: make digits trains the network of digits.html`);
 }
-await bundle(join(here, 'demo', 'pipelines.mjs'), options, {...scripts, './crew.mjs': join(here, 'src', 'crew.mjs')}); // which speaks to a program of its own
+await bundle(join(here, 'demo', 'pipelines.mjs'), options, {...scripts, './crew.mjs': join(here, 'src', 'crew.mjs'), './kernels.mjs': join(here, 'src', 'kernels.mjs')}); // which speaks to a program of its own
 await tensorflow();
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 

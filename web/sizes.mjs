@@ -10,8 +10,8 @@ const names = ['index.mjs', 'thread.mjs', ...readdirSync(new URL('parts/', dist)
   'sublet.wasm', 'sublet-rest.wasm', 'sublet-simd.wasm', 'sublet-simd-rest.wasm', 'sublet-cruncher.wasm'];
 const PRODUCTS = {
   'WebGPU': ['index.mjs', 'sublet.wasm'],
-  'CPU, one thread': ['index.mjs', 'sublet-simd.wasm'],
-  'CPU, several threads': ['index.mjs', 'sublet-simd.wasm', 'parts/crew.mjs', 'thread.mjs'],
+  'CPU, one thread': ['index.mjs', 'sublet-simd.wasm', 'parts/kernels.mjs'],
+  'CPU, several threads': ['index.mjs', 'sublet-simd.wasm', 'parts/kernels.mjs', 'parts/crew.mjs', 'thread.mjs'],
 };
 
 /** @param {string} name @returns {number[]} bytes as they are, by gzip and by brotli */

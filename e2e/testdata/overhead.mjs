@@ -93,6 +93,11 @@ export const tests = {
         c.assign(a.mul(b));
         await gpu.sync();
       },
+      async evaluation() {
+        const d = a.div(b).eval();
+        await gpu.sync();
+        d.close();
+      },
       twice: () => Promise.all([a.add(b).read(), a.add(b).read()]),
     };
     for (const [name, use] of Object.entries(free)) {

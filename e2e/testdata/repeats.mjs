@@ -5,7 +5,10 @@
 // which float32 holds exactly.
 
 import {SubletError} from '/dist/index.mjs';
-import {check, fails, gpuBuffer, observed, same, withGpu} from './testing.mjs';
+import {check, fails, gpuBuffer, observed, onBoth, same, withGpu} from './testing.mjs';
+
+/** Statements that need a device of WebGPU, or that it has not done when the call returns, as the CPU has. */
+const WITH_GPU = new Set(['wrapBuffer', 'expose', 'theirs', 'lose', 'aborted', 'detached']);
 
 /** What one walk has: matrices with their elements as they should be, of which several may have one memory. */
 class Walk {
@@ -20,6 +23,7 @@ class Walk {
 
   constructor(gpu, seed, calls) {
     this.gpu = gpu;
+    this.names = Object.keys(this.statements).filter((name) => gpu.device || !WITH_GPU.has(name));
     this.calls = calls;
     this.state = seed * 2654435761 >>> 0;
     this.factor = 2;
@@ -320,7 +324,7 @@ class Walk {
   /** Makes so many steps among a few statements. */
   async walk(steps, few) {
     this.slots.forEach(({m}, i) => { if (m.mode !== 'owned') this.statements.renew([i]); });
-    const names = Object.keys(this.statements), usual = ['assign', 'read', 'both', 'twice', 'run', 'part'];
+    const {names} = this, usual = ['assign', 'read', 'both', 'twice', 'run', 'part', 'eval'];
     const menu = Array.from({length: few}, (_, i) => {
       const name = i < few / 2 ? usual[this.roll(usual.length)] : i === few - 1 ? 'record' : names[this.roll(names.length)];
       return [name, [this.roll(5), this.roll(11), this.roll(5), this.roll(5), this.roll(3)]];
@@ -344,9 +348,9 @@ class Walk {
 }
 
 /** Makes walks, each of so many times some steps among a few statements. */
-async function walks(seeds, menus, steps) {
+async function walks(options, seeds, menus, steps) {
   for (let seed = 1; seed <= seeds; seed++) {
-    const {gpu, count} = await observed(), walk = new Walk(gpu, seed, count);
+    const {gpu, count} = await observed(options), walk = new Walk(gpu, seed, count);
     try {
       for (let i = 0; i < menus; i++) await walk.walk(steps, 6 + 2 * walk.roll(4));
     } catch (error) {
@@ -360,10 +364,15 @@ async function walks(seeds, menus, steps) {
 
 export const tests = {
   // 100 walks where tests may take minutes.
-  repeatedWalks: (device) => device === 'both' ? walks(100, 10, 60) : walks(1, 4, 60),
+  repeatedWalks: (device) => device === 'both' ? walks({}, 100, 10, 60) : walks({}, 1, 4, 60),
+
+  // The same on the CPU, with one thread and with two where there may be.
+  repeatedWalksOnTheCPU: Object.assign(async (device) => {
+    for (const threads of [1, 2]) await walks({device: 'simd', threads}, device === 'both' ? 50 : 2, device === 'both' ? 10 : 4, 60);
+  }, {both: true}),
 
   // A handle is given to a matrix in other memory.
-  repeatedHandles: withGpu(async (gpu) => {
+  repeatedHandles: onBoth(async (gpu) => {
     const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2);
     let b = gpu.full(2, 2, 2);
     for (let i = 0; i < 6; i++) {
@@ -382,7 +391,7 @@ export const tests = {
   }),
 
   // Recordings follow matrices that come back to their size in other memory.
-  repeatedResized: withGpu(async (gpu) => {
+  repeatedResized: onBoth(async (gpu) => {
     const a = gpu.full(2, 2, 1), c = gpu.zeros(2, 2), run = await gpu.record(() => c.assign(a.add(1)));
     for (let i = 0; i < 4; i++) {
       for (let j = 0; j < 4; j++) {

@@ -88,18 +88,24 @@ export async function withoutWebGPU(run) {
 /** A device of WebGPU: SwiftShader, which is not what a page gets by itself. */
 export const webgpu = (options) => init({device: 'webgpu', ...options});
 
-/** A device of WebGPU, and functions that count the calls of JavaScript that its program makes: of all, and of one use of something. */
-export async function observed() {
+/**
+ * A device, of WebGPU by default, and functions that count the calls of JavaScript that its program makes, on the CPU those of kernels too:
+ * of all, and of one use of something.
+ */
+export async function observed(options) {
   const {instantiate} = WebAssembly;
   let calls = 0;
   WebAssembly.instantiate = (module, imports) => {
+    if (!imports?.gojs) return instantiate(module, imports); // of somebody else's
     for (const [name, call] of Object.entries(imports.gojs)) {
       if (name.startsWith('syscall/js.') && !name.endsWith('finalizeRef')) imports.gojs[name] = (sp) => { calls++; call(sp); };
     }
+    const {launch} = imports.sublet ?? {};
+    if (launch) imports.sublet.launch = (...args) => { calls++; launch(...args); };
     return instantiate(module, imports);
   };
   try {
-    const gpu = await webgpu();
+    const gpu = await webgpu(options);
     return {gpu, count: () => calls, crossings: async (run) => {
       for (let i = 0; i < 3; i++) await run();
       const before = calls;

@@ -61,7 +61,10 @@ func (e *engine) put(at int, v uint32) { binary.LittleEndian.PutUint32(e.control
 func (e *engine) Allocate(size uint64) ([]byte, error) { return e.allocate(size) }
 
 // Free fills the memory with zeros.
-func (e *engine) Free(mem []byte) { e.recycle(mem) }
+func (e *engine) Free(mem []byte) {
+	changed()
+	e.recycle(mem)
+}
 
 // Compile returns a program with the code of a kernel, which is compiled unless it was compiled before.
 func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Program, error) {
@@ -81,6 +84,7 @@ func (e *engine) Compile(ctx context.Context, k *driver.Kernel) (software.Progra
 	if e.programs != nil {
 		e.programs[p] = true
 	}
+	changed()
 	return p, nil
 }
 
@@ -107,6 +111,7 @@ func (e *engine) Close(lent bool, keep [][]byte) {
 func (e *engine) workspace(worker, size int) ([]byte, error) {
 	s := &e.scratch[worker]
 	if len(*s) < size || *s == nil {
+		changed()
 		if *s != nil {
 			e.recycle(*s)
 			*s = nil

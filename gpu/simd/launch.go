@@ -65,6 +65,7 @@ func (p *program) launch(total uint32, pace *pace, pause func()) error {
 	if err != nil {
 		return err
 	}
+	p.note(in, scratch, total)
 	l := &p.running
 	l.program, l.total, l.pace, l.pause, l.failed, l.trap = p, total, pace, pause, nil, nil
 	l.next.Store(0)

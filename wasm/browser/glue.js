@@ -508,17 +508,20 @@
 
     /**
      * Ends that, and returns what can be repeated, if all can.
-     * @param {number} targets how many buffers are meant to be written: others are scratch of Go's, which may be somebody's memory the next time.
-     *   Where none is, there is scratch of the session's instead @returns {Repeat | null}
+     * @param {number} targets how many buffers are meant to be written, -1 if nothing is to be repeated: others are scratch of Go's, which may
+     *   be somebody's memory the next time. There is scratch of the session's instead, if it is known which they are
+     * @param {boolean} single whether the last launch writes the only target @returns {Repeat | null}
      */
-    watched(targets) {
+    watched(targets, single) {
       const seen = this.#seen;
       this.#seen = null;
-      if (!seen || this.#closed || seen.version !== this.#version) return null;
+      if (!seen || targets < 0 || this.#closed || seen.version !== this.#version) return null;
       seen.block = this.#params;
-      const written = new Set(seen.launches.flatMap(({set: {layout, entries}}) => entries.filter(({binding}) => layout.written.includes(binding)).map(({buffer}) => buffer)));
-      if (targets > 0 || written.size === 0) return written.size <= targets ? seen : null;
-      return this.#moved(seen, [...written]);
+      const writtenBy = (/** @type {Launch[]} */ launches) => new Set(launches.flatMap(({set: {layout, entries}}) => entries.filter(({binding}) => layout.written.includes(binding)).map(({buffer}) => buffer)));
+      const written = writtenBy(seen.launches), [target, more] = single ? writtenBy(seen.launches.slice(-1)) : [];
+      if (written.size <= targets) return seen;
+      if (targets > 0 && (!target || more)) return null;
+      return this.#moved(seen, [...written].filter((buffer) => buffer !== target));
     }
 
     /** Notes the launches of a list, if there is nothing else in it. @param {Uint32Array} words @param {Uint32Array} params */
@@ -538,7 +541,7 @@
     /** Has launches use scratch of the session's in place of Go's buffers. @param {Repeat} seen @param {Buffer[]} written @returns {Repeat | null} */
     #moved(seen, written) {
       const read = seen.read;
-      if (!read || written.some(({gpu: {size}}) => size > SCRATCH)) return null;
+      if (written.some(({gpu: {size}}) => size > SCRATCH)) return null;
       if (this.#scratched > SCRATCHES) {
         this.#dropScratches();
         return null;
@@ -563,7 +566,7 @@
         launch.group = this.#newGroup(launch.set.layout, entries, this.#params);
         launch.own = true;
       }
-      return {...seen, scratch: [...moved.values()], read: {...read, buffer: to(read.buffer)}};
+      return {...seen, scratch: [...moved.values()], read: read && {...read, buffer: to(read.buffer)}};
     }
 
     #dropScratches() {

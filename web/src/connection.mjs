@@ -20,7 +20,7 @@ const POST_WORDS = 8192;
 const LINGER = 50;
 /** The bit of what a message is answered with that says that it may do something else the next time; see wasm/internal/page. */
 const VARIES = 1 << 16;
-/** The bit that says that nothing is left to do, and no error to tell. */
+/** The bit that says that the program has handed all of its work to the device, which has done it if that is the CPU, and has no error to tell. */
 const RESTS = 1 << 17;
 
 /**
@@ -64,14 +64,10 @@ export class Connection {
   #lingering = false;
   /** Does messages again that were posted before. @protected @type {import('./repeats.mjs').Repeats | null} */
   repeats = null;
-  /** Whether the program had executed every command when it answered last, and had handed all of its work to the device. */
-  #clean = false;
-  /** Whether the program may have an error that no call has returned to the page yet. */
-  #failed = false;
   /** Whether what was posted last was a flush, and nobody was answered since. */
   #flushed = false;
   #pumping = false;
-  /** Whether the program said, when it was called last, that it has nothing to do and no error to tell. */
+  /** Whether the program said, when a message was posted last, that it has nothing left to do and no error to tell. */
   #resting = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
@@ -205,17 +201,13 @@ export class Connection {
   post() {
     if (this.message.at === 0) return;
     this.#flushed = false;
-    const words = this.message.end(), {uses} = this.message, repeats = this.#clean ? this.repeats : null;
+    const words = this.message.end(), {uses} = this.message, repeats = this.#resting ? this.repeats : null;
     this.message.uses = nothing();
     if (repeats && this.#repeat(repeats, words, uses)) return;
     const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~(VARIES | RESTS);
     this.#resting = (answer & RESTS) !== 0;
-    this.#clean = unfinished === 0 && !this.message.kept;
-    repeats?.posted(this.#clean);
-    if (answer & VARIES) {
-      this.#failed = true;
-      this.repeats?.clear();
-    }
+    repeats?.posted(this.#resting);
+    if (answer & VARIES) this.repeats?.clear();
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
@@ -227,7 +219,7 @@ export class Connection {
     });
   }
 
-  /** Whether there is nothing to wait for: everything was posted, and is done. @protected */
+  /** Whether there is nothing to wait for but the device: everything was posted, and is done by the program. @protected */
   get resting() { return this.#resting && this.message.at === 0; }
 
   /** Does what a message says without the program, if it can. @param {import('./repeats.mjs').Repeats} repeats @param {Uint32Array} words @param {import('./repeats.mjs').Uses} uses */
@@ -336,15 +328,9 @@ export class Connection {
   /** Keeps an object until Go asks for it. @param {unknown} object @returns {number} */
   put(object) { return this.objects.put(object); }
 
-  /** Whether the program has handed everything to the device, and has no error to tell. @protected */
-  get done() { return this.#clean && !this.message.kept && !this.#failed; }
-
-  /** Whoever asks the program now is told its error. @protected */
-  heard() { this.#failed = false; }
-
   flush() {
     this.check();
-    if (this.message.at === 0 && (this.#flushed || this.#resting || this.repeats && this.done)) return;
+    if (this.message.at === 0 && (this.#flushed || this.#resting)) return;
     this.message.command(Command.Flush, []);
     this.post();
     this.#flushed = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {BUSY, EPOCH, NEXT, SLEEPING, TRAP, WAITING, WORDS} from './crew-block.mjs';
+import {BUSY, EPOCH, LENGTH, NEXT, RESULT, SCRATCH, SLEEPING, TOTAL, TRAP, WAITING, WORDS} from './crew-block.mjs';
+import {work} from './crew-work.mjs';
 import {spawn} from './host.mjs';
 
 // The workers of a program that computes on the CPU, as the program's own thread sees them: see gpu/simd/crew_js.go.
@@ -102,6 +103,26 @@ export class Crew {
       }
     }
     return 0;
+  }
+
+  /** What tells workers of the job that is in the block. */
+  get job() { return this.#words.subarray(TOTAL, TRAP); }
+
+  /**
+   * Runs a job again, whose kernel's arguments are where they were.
+   * @param {Uint32Array} job what told of it @param {(args: number, scratch: number, from: number, to: number) => number} run @param {number} scratch
+   * @returns {number | null} the first result that is not 0, or 0; null if there are no workers
+   */
+  again(job, run, scratch) {
+    const words = this.#words;
+    words.set(job.subarray(0, LENGTH + 1 - TOTAL), TOTAL);
+    words.set(job.subarray(SCRATCH - TOTAL), SCRATCH);
+    words[NEXT] = words[RESULT] = 0;
+    if (!this.open()) return null;
+    const result = work(words, scratch, run);
+    let state = this.close();
+    while (state === 1) state = this.close();
+    return state === 0 ? result || words[RESULT] : -1;
   }
 
   /** The text of the exception of a worker. It is valid until the next job. */

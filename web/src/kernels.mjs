@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {part} from './download.mjs';
+import {Replays} from './replays.mjs';
+
+/** @typedef {import('./replays.mjs').Launch['run']} Run the function of a kernel */
 
 /**
- * The functions that a program imports to call the kernels that it has compiled; see gpu/simd/import_js.go. None of them may throw, as that
- * would end the program.
+ * The functions that a program imports to call the kernels that it has compiled, and to tell what it does; see gpu/simd/import_js.go and
+ * watch_js.go. None of them may throw, as that would end the program.
  */
 export class Kernels {
-  /** @type {(Function | undefined)[]} */
+  /** @type {(Run | undefined)[]} */
   #list = [];
   /** Indices of the list that are free. @type {number[]} */
   #free = [];
@@ -20,6 +23,13 @@ export class Kernels {
   #Crew = null;
   /** @type {import('./crew.mjs').Crew | null} */
   #crew = null;
+  /** What does messages again. @type {Replays | null} */
+  replays = null;
+
+  /** The program is there. @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend some of it, see replays.mjs */
+  attach(memory, lend) {
+    this.replays = new Replays(memory, lend, (job, run, scratch) => this.#helpers.again(job, run, scratch));
+  }
 
   /** Lets workers help. @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
   async share(memory, threads) {
@@ -34,7 +44,7 @@ export class Kernels {
   /** Runs workgroups. It returns -1 if the kernel throws. @param {number} number @param {number} args @param {number} scratch @param {number} from @param {number} to @returns {number} */
   run = (number, args, scratch, from, to) => {
     try {
-      return /** @type {Function} */ (this.#list[number])(args, scratch, from, to);
+      return /** @type {Run} */ (this.#list[number])(args, scratch, from, to);
     } catch (error) {
       this.#trap = String(error);
       return -1;
@@ -54,20 +64,33 @@ export class Kernels {
   /** The crew, which there must be. @returns {import('./crew.mjs').Crew} */
   get #helpers() { return /** @type {any} */ (this.#crew); }
 
-  open = () => Number(this.#helpers.open());
+  open = () => {
+    this.replays?.shared(this.#helpers.job);
+    return Number(this.#helpers.open());
+  };
   take = (/** @type {number} */ n) => this.#helpers.take(n);
   close = () => this.#helpers.close();
 
-  /** Registers a kernel. @param {Function} run of an instance @returns {number} by which it is called */
+  /** @param {number} number @param {[args: number, scratch: number, total: number, bindings: number, written: number]} what */
+  launch = (number, ...[args, scratch, total, bindings, written]) =>
+    this.replays?.launch(/** @type {Run} */ (this.#list[number]), args >>> 0, scratch, total, bindings, written);
+
+  read = (/** @type {number} */ at, /** @type {number} */ size) => this.replays?.read(at >>> 0, size >>> 0);
+  other = () => this.replays?.other();
+  changed = () => this.replays?.changed();
+
+  /** Registers a kernel. @param {Run} run of an instance @returns {number} by which it is called */
   add(run) {
     const number = this.#free.pop() ?? this.#list.length;
     this.#list[number] = run;
+    this.changed();
     return number;
   }
 
   /** Forgets a kernel, whose number may be given to another one. @param {number} number */
   remove(number) {
     this.#list[number] = undefined;
+    this.changed();
     this.#free.push(number);
   }
 

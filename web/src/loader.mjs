@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {PROGRAM, SIMD_PROGRAM, address, compile, compileNow, isAddress, restName, sibling} from './download.mjs';
+import {PROGRAM, SIMD_PROGRAM, address, compile, compileNow, isAddress, part, restName, sibling} from './download.mjs';
 import {SubletError, failure, tagOf} from './errors.mjs';
 import {threadsFor} from './host.mjs';
-import {Kernels} from './kernels.mjs';
 import {Rest} from './rest.mjs';
 import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
@@ -13,6 +12,7 @@ import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
  * @property {WebAssembly.Memory} memory
  * @property {Rest} rest by which it is called
  * @property {{readonly threads: number}} size how many threads compute
+ * @property {() => any} device what does messages again as its device, if anything does: see repeats.mjs
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
  * @property {Promise<string>} ended why the program ended
@@ -21,8 +21,8 @@ import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
- * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source}} Loading
- *   alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
+ * @typedef {{module: Promise<WebAssembly.Module>, kernels: Promise<typeof import('./kernels.mjs')> | null, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source}} Loading
+ *   kernels: what it imports if it may compute on the CPU; alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
  */
 
 /** Where the program looks for what it needs to start; see wasm/internal/page. */
@@ -70,6 +70,8 @@ export function moduleOf(source, own, wanted) {
     module.catch(() => modules.delete(key)); // so that the next init tries again
     return module;
   };
+  const kernels = own === PROGRAM ? null : part(() => import('./kernels.mjs'));
+  kernels?.catch(() => {}); // whoever waits hears of it
   const [given, second] = Array.isArray(source) && source.length === 2 ? source : [source, source === undefined ? undefined : sibling(source)];
   const rest = (/** @type {boolean} */ shared) => {
     const from = () => second ?? address(restName(own)), lazy = typeof XMLHttpRequest === 'function' && (second === undefined || isAddress(second));
@@ -79,11 +81,11 @@ export function moduleOf(source, own, wanted) {
       now: lazy ? () => compileNow(from(), shared) : undefined,
     };
   };
-  if (given === undefined) return {module: cached(own, shared, true), threads, alone: () => cached(own, false, true), rest};
+  if (given === undefined) return {module: cached(own, shared, true), kernels, threads, alone: () => cached(own, false, true), rest};
   const module = compile(given, shared);
   module.catch(() => {}); // whoever waits hears of it
   const alone = given instanceof Response ? undefined : () => compile(given, false); // whose body can be read once only
-  return {module, threads, alone, rest};
+  return {module, kernels, threads, alone, rest};
 }
 
 /** Texts by which adapters that compute on the CPU describe themselves; see kind in wasm/browser/adapter.go. */
@@ -170,16 +172,17 @@ async function programOf(program, driver) {
     // @ts-expect-error the build puts it here
     import('./glue.js'),
   ]);
-  const go = new Go(), kernels = new Kernels();
+  const go = new Go(), Kernels = (await loading.kernels)?.Kernels, kernels = Kernels ? new Kernels() : null;
   go.env.GOGC = GC_PERCENT;
   go.env.GOMEMLIMIT = GC_MEMORY;
   if (driver !== undefined) go.env.SUBLET_DRIVER = driver;
   calmTimers(go);
   if (loading.threads > 1) shareRandom(go);
-  go.importObject.sublet = kernels;
+  if (kernels) go.importObject.sublet = kernels;
   const rest = new Rest(go), instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
   const shared = mem && isShared(mem);
-  if (shared) await kernels.share(mem, loading.threads);
+  kernels?.attach(mem, (bytes) => rest.call('sublet_scratch', bytes));
+  if (shared) await kernels?.share(mem, loading.threads);
   return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared))};
 }
 
@@ -221,7 +224,7 @@ export async function load(loading, mark, start) {
   /** Keeps timers and promises from calling a program that has ended. Its loader would call again and again. */
   const stop = () => {
     stopped = true;
-    kernels.end();
+    kernels?.end();
     rest.stop();
     clearTimeout(quiet); // it holds the program
     for (const timer of go._scheduledTimeouts.values()) clearTimeout(timer);
@@ -269,5 +272,6 @@ export async function load(loading, mark, start) {
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
   ready.then(() => { if (rest.missing && !stopped) quiet = setTimeout(() => rest.begin(), QUIET); }, () => {}); // whoever waits hears of it
-  return {memory, rest, size: kernels.size, resume: () => go._resume(), stop, ended, ready};
+  const device = () => kernels ? start.debug ? null : kernels.replays : scope[GLUE]?.sessionOf(memory);
+  return {memory, rest, device, size: kernels?.size ?? {threads: 1}, resume: () => go._resume(), stop, ended, ready};
 }

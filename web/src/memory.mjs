@@ -66,6 +66,9 @@ export class Held {
   /** Whether it is a dense matrix in memory of the device's and nowhere else. */
   get plain() { return false; }
 
+  /** Whether a result can have the memory when nothing else does. */
+  get reusable() { return false; }
+
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
     if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
@@ -104,6 +107,8 @@ export class Memory extends Held {
   next = null;
   /** Whether Go has refused to make the matrix this one. */
   refused = false;
+  /** Whether it was made for the result of an expression. */
+  result = false;
 
   /**
    * @param {Session} session @param {DType} type @param {number} rows @param {number} cols
@@ -131,6 +136,9 @@ export class Memory extends Held {
 
   /** @override */
   get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
+
+  /** @override */
+  get reusable() { return this.result && this.plain && this.bytes > 0 && !Number.isNaN(this.store.writes); } // see exposed in known.mjs
 
   /** The elements from the first to the last, gaps included. */
   get span() {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {failure} from './errors.mjs';
-import {Command} from './protocol.mjs';
 import {nothing} from './repeats.mjs';
 
 /** A number of 64 bits in two words, the low one first. @param {number} n a safe integer @returns {number[]} */
 export const long = (n) => [n % 2 ** 32 >>> 0, Math.floor(n / 2 ** 32) >>> 0];
-
-/** Commands that have the device get everything. @type {ReadonlySet<number>} */
-const FLUSHES = new Set([Command.Flush, Command.Read, Command.Wait]);
-/** Commands that leave nothing for the device. @type {ReadonlySet<number>} */
-const NEUTRAL = new Set([Command.New, Command.Data, Command.Close, Command.Func, Command.Forget]);
 
 /**
  * The message that is being written, in memory of the Go program. A program that fails halfway is taken back with
@@ -25,8 +19,6 @@ export class Message {
   at = 0;
   /** What the commands speak of. */
   uses = nothing();
-  /** Whether the program may keep some of what it was told for later. */
-  kept = false;
 
   /**
    * @param {{readonly buffer: ArrayBuffer}} memory of the Go program
@@ -65,8 +57,6 @@ export class Message {
    * @param {number} command @param {readonly number[]} words
    */
   command(command, words) {
-    if (FLUSHES.has(command)) this.kept = false;
-    else if (!NEUTRAL.has(command)) this.kept = true;
     this.reserve(words.length + 1);
     this.put(((words.length + 1) << 8) | command);
     for (const word of words) this.put(word);

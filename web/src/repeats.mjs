@@ -3,16 +3,15 @@
 import {Command} from './protocol.mjs';
 
 // Messages that were posted before. What Go has the device do at one is the same again if all that the message does is to compute from
-// matrices in the device's own memory into others, and to read a result. glue.js notes that, and does it again without Go.
-
-/** Where glue.js leaves its helper. */
-const GLUE = Symbol.for('sublet.glue');
+// matrices in the device's own memory into others, and to read a result. glue.js, or replays.mjs on the CPU, notes that, and does it again without Go.
 
 /** The longest message that is kept, in words, and how many are. */
 const WORDS = 2048, MOST = 64;
 /** What Go does at a message is noted the second to the eighth time, and then ever less often, where it cannot be repeated. @param {number} times */
 const worthNoting = (times) => times > 1 && (times <= 8 || (times & times - 1) === 0);
 
+/** The commands that can be repeated. @type {ReadonlySet<number>} */
+const REPEATED = new Set([Command.Assign, Command.Eval, Command.Replay, Command.Read, Command.Flush]);
 /** The words of a command that reads a matrix itself. What else is read is scratch of Go's, as recordings have it, too. */
 const LEAF = 6;
 
@@ -27,16 +26,19 @@ const LEAF = 6;
 /** Nothing yet. @returns {Uses} */
 export const nothing = () => ({handles: [], stores: new Set(), recordings: false, other: false});
 
-/** Where the ticket of a message's read is, 0 if it has none, and -1 if it has commands that cannot be repeated. @param {Uint32Array} words */
+/**
+ * Where the ticket of a message's read is, 0 if it has none, and -1 if it has commands that cannot be repeated; and how many commands there are.
+ * @param {Uint32Array} words
+ */
 function readIn(words) {
   let read = 0, commands = 0;
   for (let i = 0; i < words.length; i += words[i] >>> 8) {
     const command = words[i] & 0xff;
-    if (read > 0 || command !== Command.Assign && command !== Command.Replay && command !== Command.Read && command !== Command.Flush) return -1;
+    if (read > 0 || !REPEATED.has(command)) return {read: -1, commands};
     if (command === Command.Read) read = i + 1;
     if (command !== Command.Flush) commands++;
   }
-  return commands > 0 ? read : -1;
+  return {read: commands > 0 ? read : -1, commands};
 }
 
 /** Whether a message is one that is known. @param {Uint32Array} known @param {Uint32Array} words @param {number} read */
@@ -48,23 +50,26 @@ function same(known, words, read) {
 
 /** The messages of a program. */
 export class Repeats {
-  #memory;
+  #device;
   /** @type {Map<number, Known>} by their hashes */
   #known = new Map();
   /** The message that is being posted. @type {Known | null} */
   #posting = null;
   #targets = 0;
+  /** Whether the message writes to one matrix, and does nothing else. */
+  #single = false;
   #reads = false;
 
-  /** @param {{readonly buffer: ArrayBuffer}} memory of the program */
-  constructor(memory) {
-    this.#memory = memory;
+  /** @param {() => any} device of the program */
+  constructor(device) {
+    this.#device = device;
   }
 
-  get #session() { return /** @type {any} */ (globalThis)[GLUE]?.sessionOf(this.#memory); }
-
   /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number} | undefined} */
-  get counts() { return this.#session?.repeated; }
+  get counts() { return this.#device()?.repeated; }
+
+  /** Lets other events of the page happen, if what was repeated has kept them from it. @returns {Promise<void> | undefined} */
+  turn() { return this.#device()?.turn?.(); }
 
   /** Forgets all: Go may do something else at the same messages. */
   clear() {
@@ -84,13 +89,13 @@ export class Repeats {
    */
   run(words, {handles, stores, recordings, other}, host) {
     this.#posting = null;
-    const read = other || words.length > WORDS ? -1 : readIn(words);
+    const {read, commands} = other || words.length > WORDS ? {read: -1, commands: 0} : readIn(words);
     if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return false;
-    const session = this.#session;
-    if (!session) return false;
+    const device = this.#device();
+    if (!device) return false;
     const known = this.#find(words, read, handles);
     if (known.repeat) {
-      const done = session.repeat(known.repeat, read > 0 ? host(words[read + 1]) : null);
+      const done = device.repeat(known.repeat, read > 0 ? host(words[read + 1]) : null);
       if (done !== false) {
         known.posted = 0;
         return read === 0 || {ticket: words[read], object: words[read + 1], done};
@@ -101,16 +106,17 @@ export class Repeats {
     this.#posting = known;
     this.#reads = read > 0;
     this.#targets = recordings ? Infinity : stores.size;
-    session.watch();
+    this.#single = commands === 1 && read === 0 && !recordings;
+    device.watch();
     return false;
   }
 
-  /** Go has got the message. @param {boolean} finished whether it has done what the message says, and keeps nothing of it for later */
+  /** Go has got the message. @param {boolean} finished whether it has handed to the device what the message says, and keeps nothing of it for later */
   posted(finished) {
     const known = this.#posting;
     this.#posting = null;
-    const repeat = this.#session?.watched(this.#targets);
-    if (finished && known && repeat && (this.#reads ? repeat.read : repeat.launches.length > 0)) known.repeat = repeat;
+    const repeat = this.#device()?.watched(finished && known ? this.#targets : -1, this.#single);
+    if (known && repeat && (this.#reads ? repeat.read : repeat.launches.length > 0)) known.repeat = repeat;
   }
 
   /** The message among those that are known, to which it is added. @param {Uint32Array} words @param {number} read @param {number[]} handles @returns {Known} */

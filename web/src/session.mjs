@@ -10,6 +10,7 @@ import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
+import {Spares} from './spares.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -29,7 +30,13 @@ export class Session extends Connection {
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
   /** The device beneath, of WebGPU. @type {GPUDevice | null} */
-  #device = null;
+  device = null;
+  /** Matrices that the page has closed, and Go not yet. */
+  #spares = new Spares((list) => {
+    if (this.over) return;
+    this.#discard(list);
+    this.post();
+  });
   /** What computes, for texts. */
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
@@ -52,11 +59,10 @@ export class Session extends Connection {
     return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
   }
 
-  get device() { return this.#device; }
-
-  set device(device) {
-    this.#device = device;
-    if (device) this.repeats ??= new Repeats(this.memory);
+  /** @param {import('./connection.mjs').Served} program */
+  constructor(program) {
+    super(program);
+    this.repeats = new Repeats(program.device);
   }
 
   /** Refuses what cannot be recorded. @param {string} where */
@@ -132,26 +138,23 @@ export class Session extends Connection {
       this.recording.made.push(memory);
       return this.assign(leaf, node);
     }
-    this.#result(Command.Eval, 'eval', leaf, memory, [], node);
-  }
-
-  /**
-   * @param {number} command @param {string} where @param {Node} leaf @param {Memory} memory that gets the result
-   * @param {number[]} words @param {Node | null} node @param {{hosted?: boolean}} [other] what else is read
-   */
-  #result(command, where, leaf, memory, words, node, other) {
     this.check();
-    const handle = this.handles.take();
-    const program = new Program(this.message, where);
+    const spare = this.#spares.take(memory), handle = spare?.handle ?? this.handles.take(), program = new Program(this.message, 'eval');
     try {
-      this.message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
+      this.message.compose(Command.Eval, [handle], () => program.encode(node));
     } catch (error) {
-      this.handles.give(handle);
+      if (spare) this.#spares.keep(spare);
+      else this.handles.give(handle);
       throw error;
     }
     memory.open(handle);
+    memory.result = true;
     this.watch(leaf, memory);
-    this.#evaluated(program, other);
+    const {uses} = this.message;
+    uses.handles.push(handle);
+    uses.stores.add(memory.store);
+    uses.other ||= !spare; // another matrix each time
+    this.#evaluated(program);
   }
 
   /** @param {Node} target @param {Node} node @param {boolean} [now] it is not recorded */
@@ -234,14 +237,13 @@ export class Session extends Connection {
   /** @param {AbortSignal} [signal] @returns {Promise<void>} */
   async wait(signal) {
     this.check();
-    if (this.resting && !signal) return this.direct('gpu');
-    if (this.device && !signal) {
+    this.direct('gpu');
+    if (!signal) {
       this.flush();
-      const {done} = this, fine = await idle(this.device); // so that Go need not wait, mostly
+      const {resting, device} = this, fine = device ? await idle(device) && ++this.#waits % WAITS > 0 : resting && !await this.repeats?.turn(); // so that Go need not wait, mostly
       this.check();
-      if (done && fine && ++this.#waits % WAITS > 0) return;
+      if (resting && fine) return;
     }
-    this.heard();
     return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
@@ -256,6 +258,7 @@ export class Session extends Connection {
     const last = --store.shares === 0;
     if (last) current(store);
     if (this.over) return;
+    if (last && this.#spares.keep(held)) return;
     this.handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
@@ -266,6 +269,20 @@ export class Session extends Connection {
     this.message.command(Command.Close, [ticket, handle]);
     if (this.device && /** @type {any} */ (held).mode === 'owned') this.linger();
     else this.schedule();
+  }
+
+  /** @param {Memory[]} list of what is closed */
+  #discard(list) {
+    for (const {handle} of list) {
+      this.handles.give(handle);
+      this.message.command(Command.Close, [0, handle]);
+    }
+  }
+
+  /** @override */
+  stats() {
+    if (!this.over) this.#discard(this.#spares.all());
+    return super.stats();
   }
 
   // Those that give a matrix another size or other memory. It is the next one from now on, and if Go refuses it is the one

@@ -3,7 +3,8 @@
 // A worker of a program that computes on the CPU: it runs workgroups of kernels in the program's memory. It never returns to its event
 // loop, but sleeps until there is a job, and runs until it is terminated.
 
-import {ARGS, BUSY, EPOCH, LENGTH, MODULE, MOST, NEXT, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TOTAL, TRAP, TRAPPED, WAITING, WORDS} from './crew-block.mjs';
+import {BUSY, EPOCH, LENGTH, MODULE, RESULT, SCRATCH, SLEEPING, TEXT, THREADS, TRAP, TRAPPED, WAITING, WORDS} from './crew-block.mjs';
+import {work} from './crew-work.mjs';
 
 /** @typedef {{memory: WebAssembly.Memory, at: number, index: number}} Start at: the address of the block; index: of the worker, from 0 on */
 /** @typedef {(args: number, scratch: number, from: number, to: number) => number} Run the function of a kernel */
@@ -110,20 +111,10 @@ class Thread {
     return run;
   }
 
-  /** Runs workgroups until none is left, as the method work in gpu/simd/launch.go does. @param {Run} run */
+  /** Runs workgroups until none is left. @param {Run} run */
   #work(run) {
-    const words = this.#words, total = words[TOTAL], args = words[ARGS], scratch = words[SCRATCH + this.#index];
-    for (let most = 1;; most *= 8) {
-      most = Math.min(most, words[MOST]);
-      const left = total - Atomics.load(words, NEXT), n = Math.max(1, Math.min(most, Math.floor(left / (2 * words[THREADS]))));
-      const from = left > 0 ? Atomics.add(words, NEXT, n) : total;
-      if (from >= total) return;
-      const result = this.#run(run, args, scratch, from, Math.min(from + n, total));
-      if (result === 0) continue;
-      Atomics.compareExchange(words, RESULT, 0, result);
-      Atomics.store(words, NEXT, total);
-      return;
-    }
+    const words = this.#words, result = work(words, words[SCRATCH + this.#index], (...args) => this.#run(run, ...args));
+    if (result !== 0) Atomics.compareExchange(words, RESULT, 0, result);
   }
 
   /** Calls a kernel's function. If it throws, the text of the exception goes to the block. @param {Run} run @param {Parameters<Run>} args */

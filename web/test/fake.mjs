@@ -38,6 +38,7 @@ export class FakeProgram {
   };
   resume = () => { this.resumed++; };
   stop = () => { this.stopped = true; };
+  device = () => null;
 
   session() {
     return new Session(this);

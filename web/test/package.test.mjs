@@ -27,7 +27,7 @@ test('the package holds what it promises and what it loads, and nothing else', (
   assert.deepEqual(programs.sort(), ['dist/sublet-cruncher.wasm', 'dist/sublet-rest.wasm', 'dist/sublet-simd-rest.wasm', 'dist/sublet-simd.wasm', 'dist/sublet.wasm']);
   assert.match(text, /new Worker\(\s*new URL\("\.\/thread\.mjs",import\.meta\.url\)/); // what bundlers look for
   const parts = [...text.matchAll(/import\("\.\/(parts\/[^"]+)"\)/g)].map(([, name]) => `dist/${name}`);
-  assert.ok(parts.includes('dist/parts/crew.mjs'));
+  assert.ok(parts.includes('dist/parts/kernels.mjs'));
   for (const path of [...promised, ...programs, ...parts, 'dist/thread.mjs']) assert.ok(packed.has(path), `${path} is not in the package`);
   const known = /^(package\.json|README\.md|dist\/((index|wasm)\.d\.ts|types\/\w+\.d\.ts|(index|thread|parts\/.+)\.mjs(\.map)?|sublet[\w-]*\.wasm|LICENSE|NOTICE))$/;
   for (const path of packed) assert.match(path, known);

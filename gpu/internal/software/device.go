@@ -24,6 +24,7 @@ var _ driver.Device = (*Device)(nil)
 type Device struct {
 	driver.Objects
 	engine   Engine
+	watcher  Watcher // nil if the engine is none
 	goMemory bool
 	limit    uint64 // on the bytes of own buffers
 
@@ -73,6 +74,7 @@ func New(c Config) *Device {
 		mapped:   map[driver.BufferID]*byte{},
 		memory:   memory.Meter{Foreign: !c.GoMemory},
 	}
+	d.watcher, _ = c.Engine.(Watcher)
 	d.queue.init(d.name("queued work"), c.Pauses, d.pause)
 	return d
 }
@@ -361,6 +363,7 @@ func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 			return nothing, 0, err
 		}
 		src := d.span(uint32(t.Buffer), t.Offset, uint64(t.Span()))
+		d.watched(src, t.Count == 1 && t.HostOffset+t.Host.Offset == 0)
 		return func() {
 			for i := range t.Count {
 				at := t.HostOffset + i*t.Pitch

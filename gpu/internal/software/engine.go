@@ -31,6 +31,15 @@ type Engine interface {
 	Close(lent bool, keep [][]byte)
 }
 
+// Watcher is an Engine that wants to know what its device does, so that somebody can do the same again without the device. Programs see their
+// dispatches themselves. It is told under the device's lock, when a command is queued.
+type Watcher interface {
+	// Reads says that a call reads memory, from its first byte to its last, into memory of the caller's.
+	Reads(mem []byte)
+	// Moves says that bytes are moved in another way.
+	Moves()
+}
+
 // Program is a compiled kernel.
 type Program interface {
 	// Run runs one dispatch, which has workgroups. An error says why it did not run to its end, and makes a [driver.Refusal] of the list;

@@ -298,7 +298,10 @@ func (d *Device) stageable(l *driver.CommandList) error {
 func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 	w := &work{number: l.Number, commands: slices.Grow(d.queue.spare, 1+len(l.Words)/7)} // a dispatch has 7 words
 	d.queue.spare = nil
-	add := func(bytes uint64, do func()) { w.commands = append(w.commands, command{do: do, bytes: bytes}) }
+	add := func(bytes uint64, do func()) {
+		d.watched(nil, false)
+		w.commands = append(w.commands, command{do: do, bytes: bytes})
+	}
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
 		switch v := c.Words; c.Op {
@@ -306,7 +309,9 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 			src := data[v[3]]
 			dst := d.span(v[0], c.U64(1), uint64(len(src)))
 			w.staged += uint64(len(src))
-			if !same(dst, src) { // is there already
+			if same(dst, src) { // is there already
+				d.watched(nil, false)
+			} else {
 				add(uint64(len(src)), func() { copy(dst, src) })
 			}
 		case driver.OpCopy:
@@ -333,6 +338,17 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 		}
 	}
 	return w
+}
+
+// watched tells the watcher, if there is one, of memory that is read as it is, or of bytes that are moved in another way.
+func (d *Device) watched(mem []byte, read bool) {
+	switch {
+	case d.watcher == nil:
+	case read:
+		d.watcher.Reads(mem)
+	default:
+		d.watcher.Moves()
+	}
 }
 
 // epoch is when the clock began.

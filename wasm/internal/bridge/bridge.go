@@ -46,6 +46,7 @@ func New(dev *gpu.Device, p page.Page) *Bridge {
 	if gpu.RunsSIMD && dev.Handle() == nil {
 		b.Idle = dev.Idle
 	}
+	b.Sent = dev.Sent
 	b.program.bridge = b
 	return b
 }
@@ -216,8 +217,25 @@ func (b *Bridge) explain(a []uint32) {
 	b.Settle(a[0], []any{p.String(), p.Temporaries, p.TemporaryBytes, launches}, nil)
 }
 
+// eval makes a matrix of an expression. If the handle has one, which the page has closed, that gets the elements: it has the size and the
+// form of the result. It is closed if it cannot get them.
 func (b *Bridge) eval(a []uint32) {
-	b.put(a[0], &entry{value: b.evaluated(b.program.run(a[1:]))})
+	handle, spare := a[0], b.entries[a[0]]
+	delete(b.entries, handle)
+	if spare != nil {
+		defer func() {
+			if b.entries[handle] != spare && spare.value != nil {
+				_ = spare.value.Close()
+			}
+		}()
+	}
+	x := b.program.run(a[1:])
+	if spare != nil && spare.value != nil && as[*anyDense](spare).Assign(x) == nil {
+		spare.err = nil
+		b.entries[handle] = spare
+		return
+	}
+	b.put(handle, &entry{value: b.evaluated(x)})
 }
 
 // evaluated is the value of an expression, on the page's device where it has no matrices.

@@ -247,6 +247,32 @@ func TestEvaluate(t *testing.T) {
 	r.wantRead([]float32{15}, leaf(1), number(10), instruction(bridge.OpBinary, f32, 0, 1), instruction(bridge.OpSlice, f32, 2, 1, 2, 1, 2))
 }
 
+// TestEvaluateAgain evaluates into a matrix that the page has closed, whose handle and memory the result has then. What cannot be computed
+// leaves nothing of it.
+func TestEvaluateAgain(t *testing.T) {
+	r := newRig(t)
+	r.newMatrix(1, 2, 2, 1, 2, 3, 4)
+	r.post(command(page.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpBinary, f32, 0, 0))...))
+	r.wantRead([]float32{2, 4, 6, 8}, leaf(2))
+	buffers := r.dev.Stats().Buffers
+	for range 3 {
+		r.post(command(page.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpMatMul, f32, 0, 0))...))
+		r.wantRead([]float32{7, 10, 15, 22}, leaf(2))
+	}
+	if got := r.dev.Stats().Buffers; got != buffers {
+		t.Errorf("%d buffers, there were %d", got, buffers)
+	}
+	r.post(command(page.CmdEval, join([]uint32{2}, leaf(99))...))
+	_, err := r.read(4, leaf(2))
+	wantError(t, err, fault.ErrInvalid)
+	r.wantRead([]float32{1, 2, 3, 4}, leaf(1))
+	if got := r.dev.Stats().Buffers; got != buffers-1 {
+		t.Errorf("%d buffers after an error, want %d", got, buffers-1)
+	}
+	r.post(command(page.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpTranspose, f32, 0))...))
+	r.wantRead([]float32{1, 3, 2, 4}, leaf(2))
+}
+
 func TestAssign(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 2, 2, 1, 2, 3, 4)

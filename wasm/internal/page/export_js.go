@@ -49,7 +49,7 @@ func exportPost(words uint32) uint32 {
 		return 0
 	}
 	answer := served.session.Post(arena[:words])
-	if gpu.RunsSIMD && answer&^Varies == 0 && served.session.Rests() {
+	if answer&^Varies == 0 && served.session.Rests() {
 		answer |= Rest
 	}
 	return uint32(answer)

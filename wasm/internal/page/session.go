@@ -47,6 +47,8 @@ type Session struct {
 	// Idle reports whether the device is known to have done everything. It is set where the program computes on the CPU: no event of the page
 	// then wakes its goroutines, so that the page must call the program until they are done.
 	Idle func() bool
+	// Sent reports whether all work was handed to the device, where that is not the CPU.
+	Sent func() bool
 
 	run     func(command Command, words []uint32, flags *Flags)
 	wake    chan struct{}
@@ -130,7 +132,7 @@ func (s *Session) Post(message []uint32) (unfinished int) {
 // Varies is the bit of what [Session.Post] returns that says that the page cannot have the device do again what messages have had it do.
 const Varies = 1 << 16
 
-// Rest is the bit of what the export sublet_post answers that says that nothing is left to do, see [Session.Rests].
+// Rest is the bit of what the export sublet_post answers that says that the program has nothing left to do, see [Session.Rests].
 const Rest = 1 << 17
 
 // Vary says that the command at hand may do something else the next time, or that others may from now on, as after an error.
@@ -301,13 +303,16 @@ func (s *Session) Count(n int) (unfinished int) {
 	return s.working
 }
 
-// Rests reports whether everything is done, and the page was told every error: a command that waits would be answered at once, and
-// without an error.
+// Rests reports whether everything was handed to the device, and is done if that is the CPU, and the page was told every error: a command
+// that waits would wait for the device alone, and without an error of an earlier command.
 func (s *Session) Rests() bool {
 	s.mu.Lock()
 	rests := s.working == 0 && s.untold == nil
 	s.mu.Unlock()
-	return rests && s.Idle != nil && s.Idle()
+	if gpu.RunsSIMD && s.Idle != nil {
+		return rests && s.Idle()
+	}
+	return rests && s.Sent != nil && s.Sent()
 }
 
 func (s *Session) cancel(ticket uint32) {

@@ -116,6 +116,11 @@ func TestRests(t *testing.T) {
 		}
 	}
 	rests(false, "a device of which nobody knows")
+	sent := false
+	s.Sent = func() bool { return sent }
+	rests(false, "commands that the device did not get")
+	sent = true
+	rests(true, "a device that has everything")
 	s.Idle = func() bool { return !busy }
 	rests(true, "at first")
 	go s.Run()
