@@ -46,10 +46,15 @@ export class Session extends Connection {
    * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
    * @param {{power?: string, debug: string, threads?: number}} options
    */
-  static open(sources, device, {power, debug, threads}) {
+  static async open(sources, device, {power, debug, threads}) {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
-    return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    try {
+      return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    } catch (error) { // nobody has the device that was requested
+      program.then(({prefetched}) => prefetched?.device.then((device) => device.destroy())).catch(() => {});
+      throw error;
+    }
   }
 
   get device() { return this.#device; }

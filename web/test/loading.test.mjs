@@ -33,13 +33,30 @@ for (const [name, gpu, options, code, ...read] of [
   ['no adapter', having(null), {}, 'ErrInvalid', 'sublet-simd.wasm'],
   ['an adapter that is a program', having({info: {vendor: 'google', architecture: 'swiftshader'}}), {}, 'ErrInvalid', 'sublet-simd.wasm'],
   ['an adapter whose description throws', having({get info() { throw new Error('no'); }}), {}, 'ErrInvalid', 'sublet-simd.wasm'],
-  ['WebGPU that throws', {requestAdapter() { throw new Error('no'); }}, {device: 'webgpu'}, 'ErrNoAdapter'],
+  ['WebGPU that throws', {requestAdapter() { throw new Error('no'); }}, {device: 'webgpu'}, 'ErrNoAdapter', 'sublet.wasm'],
   ['a GPU', having({info: {vendor: 'nvidia'}}), {}, 'ErrInvalid', 'sublet.wasm'],
   ['any adapter that is asked for', having({info: {architecture: 'swiftshader'}}), {device: 'webgpu'}, 'ErrInvalid', 'sublet.wasm'],
-  ['no adapter that is asked for', having(null), {device: 'webgpu'}, 'ErrNoAdapter'],
+  ['no adapter that is asked for', having(null), {device: 'webgpu'}, 'ErrNoAdapter', 'sublet.wasm'],
   ['no WebGPU that is asked for', undefined, {device: 'webgpu'}, 'ErrNoAdapter'],
   ['the CPU', having({info: {vendor: 'nvidia'}}), {device: 'simd'}, 'ErrInvalid', 'sublet-simd.wasm'],
 ]) test(`programs: ${name}`, async (t) => assert.deepEqual(await reads(t, gpu, options), {code, read}));
+
+test('a device is requested once, beside the download, and destroyed where no program comes', async (t) => {
+  const asked = [];
+  let destroyed = () => {};
+  const gone = new Promise((resolve) => { destroyed = resolve; });
+  const limits = {maxBufferSize: 64, maxStorageBufferBindingSize: 32, maxComputeWorkgroupSizeX: 8, maxBindGroups: 4, maxStorageTexturesPerShaderStage: 4};
+  const requestDevice = async (wish) => {
+    asked.push(wish);
+    return {destroy: destroyed};
+  };
+  const adapter = {info: {vendor: 'nvidia'}, features: new Set(['subgroups', 'texture-compression-bc']), limits, requestDevice};
+  const {code, read} = await reads(t, having(adapter), {});
+  assert.deepEqual({code, read}, {code: 'ErrInvalid', read: ['sublet.wasm']});
+  await gone;
+  const requiredLimits = {maxBufferSize: 64, maxStorageBufferBindingSize: 32, maxComputeWorkgroupSizeX: 8};
+  assert.deepEqual(asked, [{label: 'sublet', requiredLimits, requiredFeatures: ['subgroups']}]);
+});
 
 test('an adapter that gives no device is an error', async () => {
   const adapter = {info: {vendor: 'nvidia'}, features: new Set(), limits: {}, requestDevice: async () => { throw new TypeError('no device'); }};
