@@ -27,7 +27,11 @@ func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	if err := fault.Ended(ctx, op); err != nil {
 		return nil, err
 	}
-	if p := prefetched(); p.Type() == js.TypeObject {
+	if promise := prefetched(); promise.Type() == js.TypeObject {
+		p, err := awaitPromise(ctx, op, promise)
+		if err != nil {
+			return nil, err
+		}
 		a := found(p.Get("wish"), p.Get("adapter"))
 		a.device = p.Get("device")
 		return []driver.Adapter{{Info: a.info, Open: a.open}}, nil
@@ -88,8 +92,8 @@ type adapter struct {
 	info   driver.AdapterInfo
 }
 
-// prefetched returns what the page has requested before the program ran, or undefined: an object with the wish, the adapter that it has
-// brought and the promise of a device. A page asks the first program of its choice to take that adapter, so no other one is asked for.
+// prefetched returns what the page has requested before the program ran, or undefined: the promise of an object with the wish, the adapter
+// that it has brought and the promise of a device. A page asks the first program of its choice to take that adapter, so no other one is asked for.
 func prefetched() js.Value {
 	helper := presentHelper()
 	if helper.Type() != js.TypeObject {

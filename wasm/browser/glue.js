@@ -26,7 +26,10 @@
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
 
   /** The limits that devices are asked for, as high as the adapter has them: those of limitsOf in adapter.go. */
-  const LIMITS = /^max(BufferSize|StorageBuffer(BindingSize|sPerShaderStage)|Compute.+)$/;
+  const LIMITS = [
+    'BufferSize', 'StorageBufferBindingSize', 'StorageBuffersPerShaderStage', 'ComputeWorkgroupsPerDimension', 'ComputeInvocationsPerWorkgroup',
+    'ComputeWorkgroupSizeX', 'ComputeWorkgroupSizeY', 'ComputeWorkgroupSizeZ', 'ComputeWorkgroupStorageSize',
+  ].map((name) => `max${name}`);
   const FEATURES = ['shader-f16', 'subgroups', 'timestamp-query'];
 
   /** How many kernels errors name. */
@@ -968,9 +971,9 @@
     async requestDevice(adapter) {
       /** @type {Record<string, number>} */
       const requiredLimits = {};
-      for (const name in adapter.limits) {
+      for (const name of LIMITS) {
         const limit = Reflect.get(adapter.limits, name);
-        if (LIMITS.test(name) && typeof limit === 'number') requiredLimits[name] = limit;
+        if (typeof limit === 'number') requiredLimits[name] = limit;
       }
       const requiredFeatures = /** @type {GPUFeatureName[]} */ (FEATURES.filter((name) => adapter.features.has(name)));
       return adapter.requestDevice({label: 'sublet', requiredLimits, requiredFeatures});
@@ -978,7 +981,7 @@
 
     /**
      * Keeps what a page has requested for the program that it is about to run, which takes it before it returns for the first time.
-     * @param {{wish: GPURequestAdapterOptions, adapter: GPUAdapter, device: Promise<GPUDevice>}} [all]
+     * @param {Promise<{wish: GPURequestAdapterOptions, adapter: GPUAdapter, device: Promise<GPUDevice>}>} [all]
      */
     setPrefetched(all) { prefetched = all; },
 

@@ -21,7 +21,7 @@ import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
- * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source, prefetched?: Prefetched}} Loading
+ * @typedef {{module: Promise<WebAssembly.Module>, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source, prefetched?: Promise<Prefetched>}} Loading
  *   prefetched: the device that the program gets; alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
  */
 
@@ -128,9 +128,14 @@ function isGPU(adapter) {
 /** Whether WebGPU has an adapter that is a GPU. */
 export const hasGPU = async () => isGPU(await adapterFor(wishFor()));
 
-/** Requests a device, for the program that is still to come. @param {GPURequestAdapterOptions} wish @param {GPUAdapter} adapter @returns {Promise<Prefetched>} */
-async function prefetch(wish, adapter) {
-  const device = (await glue()).requestDevice(adapter);
+/** Requests a device, for the program that is still to come. @param {GPURequestAdapterOptions} wish @param {Promise<GPUAdapter | null> | GPUAdapter | null} asked @returns {Promise<Prefetched>} */
+async function prefetch(wish, asked) {
+  const [adapter, helper] = await Promise.all([asked, glue()]);
+  if (!adapter) {
+    const secure = Reflect.get(globalThis, 'isSecureContext') === false ? 'pages have WebGPU over https and from localhost only' : 'device "simd" computes on the CPU';
+    throw failure('ErrNoAdapter', 'init', `WebGPU has no adapter here: ${secure}`);
+  }
+  const device = helper.requestDevice(adapter);
   device.catch(() => {}); // the program tries again, and tells
   return {wish, adapter, device};
 }
@@ -141,18 +146,20 @@ async function prefetch(wish, adapter) {
  * @param {{power?: string, threads?: number}} options @returns {Promise<Loading>}
  */
 export async function suitable({wasm, simdWasm}, device, {power, threads}) {
-  const simd = () => moduleOf(simdWasm, SIMD_PROGRAM, threads), wish = wishFor(power);
-  if (device === 'simd') return simd();
+  if (device === 'simd') return moduleOf(simdWasm, SIMD_PROGRAM, threads);
   if (typeof device !== 'string') return moduleOf(wasm, PROGRAM, 1);
-  // WebGPU that is asked for has an adapter nearly always, so the download does not wait to see.
-  const early = device === 'webgpu' && Reflect.get(globalThis, 'navigator')?.gpu ? moduleOf(wasm, PROGRAM, 1) : null;
-  const adapter = await adapterFor(wish);
-  if (device === 'auto' && !isGPU(adapter)) return simd();
-  if (!adapter) {
-    const secure = Reflect.get(globalThis, 'isSecureContext') === false ? 'pages have WebGPU over https and from localhost only' : 'device "simd" computes on the CPU';
-    throw failure('ErrNoAdapter', 'init', `WebGPU has no adapter here: ${secure}`);
+  const wish = wishFor(power);
+  /** @type {Parameters<typeof prefetch>[1]} */
+  let asked = null;
+  if (device === 'auto') {
+    asked = await adapterFor(wish);
+    if (!isGPU(asked)) return moduleOf(simdWasm, SIMD_PROGRAM, threads);
+  } else if (!Reflect.get(globalThis, 'navigator')?.gpu) {
+    await prefetch(wish, null); // which refuses
   }
-  return {...early ?? moduleOf(wasm, PROGRAM, 1), prefetched: await prefetch(wish, adapter)};
+  const loading = moduleOf(wasm, PROGRAM, 1), prefetched = prefetch(wish, asked ?? adapterFor(wish)); // the download begins first
+  prefetched.catch(() => {}); // whoever waits hears of it
+  return {...loading, prefetched};
 }
 
 /**
@@ -225,6 +232,7 @@ export async function load(loading, mark, start) {
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   let answers = 0;
   const started = new Promise((resolve, reject) => {
+    prefetched?.catch(reject);
     rest.refuse = (error) => {
       reject(error);
       start.refuse(error);

@@ -51,8 +51,9 @@ export class Session extends Connection {
     const program = suitable(sources, device, {power, threads});
     try {
       return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
-    } catch (error) { // nobody has the device that was requested
-      program.then(({prefetched}) => prefetched?.device.then((device) => device.destroy())).catch(() => {});
+    } catch (error) {
+      const found = await (await program).prefetched; // where there is no adapter, that is the reason
+      found?.device.then((device) => device.destroy(), () => {}); // nobody has it
       throw error;
     }
   }
