@@ -123,16 +123,17 @@ func TestWebRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		page, options string
 		want          []string
+		says          string // what is requested of WebGPU, or the error's code
 	}{
-		"WebGPU, preloaded":         {preload, "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}},
-		"WebGPU":                    {"", "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}},
-		"a GPUDevice":               {"", "{device: await navigator.gpu.requestAdapter().then((adapter) => adapter.requestDevice())}", []string{"index.mjs", "sublet.wasm"}},
-		"a GPU":                     {"GPUAdapter.prototype.__defineGetter__('info', () => ({vendor: 'nvidia'}))", "{}", []string{"index.mjs", "sublet.wasm"}},
-		"SwiftShader":               {"", "{threads: 1}", []string{"index.mjs", "parts/kernels.mjs", "sublet-simd.wasm"}},
-		"no WebGPU":                 {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{threads: 2}", []string{"index.mjs", "parts/crew.mjs", "parts/kernels.mjs", "sublet-simd.wasm", "thread.mjs"}},
-		"WebGPU that is missing":    {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{device: 'webgpu'}", []string{"index.mjs"}},
-		"no adapter":                {"navigator.gpu.requestAdapter = async () => null", "{device: 'webgpu'}", []string{"index.mjs"}},
-		"options that are mistaken": {"", "{device: 'none'}", []string{"index.mjs"}},
+		"WebGPU, preloaded":         {preload, "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}, "2 adapters, 2 devices"},
+		"WebGPU":                    {"", "{device: 'webgpu'}", []string{"index.mjs", "sublet.wasm"}, "2 adapters, 2 devices"},
+		"a GPUDevice":               {"", "{device: await navigator.gpu.requestAdapter().then((adapter) => adapter.requestDevice())}", []string{"index.mjs", "sublet.wasm"}, "1 adapters, 1 devices"},
+		"a GPU":                     {"GPUAdapter.prototype.__defineGetter__('info', () => ({vendor: 'nvidia'}))", "{}", []string{"index.mjs", "sublet.wasm"}, "2 adapters, 2 devices"},
+		"SwiftShader":               {"", "{threads: 1}", []string{"index.mjs", "parts/kernels.mjs", "sublet-simd.wasm"}, "2 adapters, 0 devices"},
+		"no WebGPU":                 {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{threads: 2}", []string{"index.mjs", "parts/crew.mjs", "parts/kernels.mjs", "sublet-simd.wasm", "thread.mjs"}, "0 adapters, 0 devices"},
+		"WebGPU that is missing":    {"Object.defineProperty(navigator, 'gpu', {value: undefined})", "{device: 'webgpu'}", []string{"index.mjs"}, "ErrNoAdapter"},
+		"no adapter":                {"navigator.gpu.requestAdapter = async () => null", "{device: 'webgpu'}", []string{"index.mjs"}, "ErrNoAdapter"},
+		"options that are mistaken": {"", "{device: 'none'}", []string{"index.mjs"}, "ErrInvalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -149,6 +150,10 @@ func TestWebRequests(t *testing.T) {
 				files.ServeHTTP(w, r)
 			})))
 			said := chrome.Eval[string](p, `(async () => {
+				let adapters = 0, devices = 0;
+				const {requestAdapter} = GPU.prototype, {requestDevice} = GPUAdapter.prototype;
+				GPU.prototype.requestAdapter = function (...wish) { adapters++; return requestAdapter.apply(this, wish); };
+				GPUAdapter.prototype.requestDevice = function (...wish) { devices++; return requestDevice.apply(this, wish); };
 				`+c.page+`;
 				const {init} = await import('/dist/index.mjs'), options = `+c.options+`;
 				for (let i = 0; i < 2; i++) { // a second one asks for nothing
@@ -156,7 +161,7 @@ func TestWebRequests(t *testing.T) {
 					gpu.close();
 					if (sum !== 512 ** 3) return String(sum);
 				}
-				return 'right';
+				return adapters + ' adapters, ' + devices + ' devices';
 			})().catch(({code}) => code)`)
 			mu.Lock()
 			defer mu.Unlock()
@@ -164,8 +169,8 @@ func TestWebRequests(t *testing.T) {
 			if !slices.Equal(asked, c.want) {
 				t.Errorf("it asked for %q, not %q", asked, c.want)
 			}
-			if (said == "right") != (len(c.want) > 1) {
-				t.Error(said)
+			if said != c.says {
+				t.Errorf("%s, not %s", said, c.says)
 			}
 		})
 	}

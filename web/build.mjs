@@ -54,7 +54,7 @@ await bundle(join(here, 'src', 'thread.mjs'), options);
 // Bundlers find URLs by regular expressions, some of them on one line only. Newlines move behind them, so that the source map stays right.
 const index = join(dist, 'index.mjs');
 writeFileSync(index, readFileSync(index, 'utf8').replace(/new\s+URL\(\s*"[^"]+"\s*,\s*import\s*\.\s*meta\s*\.\s*url\s*\)/g, (url) => {
-  const lines = url.split('\n');
+  const lines = url.split(/\\?\n/); // a line that ends within a string ends with a backslash
   return lines.join('') + '\n'.repeat(lines.length - 1);
 }));
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {

@@ -27,7 +27,16 @@ func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	if err := fault.Ended(ctx, op); err != nil {
 		return nil, err
 	}
-	asked := make([]js.Value, len(wishes)) // at the same time: a page waits for this before its first result
+	if promise := prefetched(); promise.Type() == js.TypeObject {
+		p, err := awaitPromise(ctx, op, promise)
+		if err != nil {
+			return nil, err
+		}
+		a := found(p.Get("wish"), p.Get("adapter"))
+		a.device = p.Get("device")
+		return []driver.Adapter{{Info: a.info, Open: a.open}}, nil
+	}
+	asked := make([]js.Value, len(wishes)) // at the same time, as each takes some milliseconds
 	for i, wish := range wishes {
 		asked[i] = ask(wish)
 	}
@@ -76,14 +85,25 @@ var wishes = []map[string]any{
 
 // adapter is what one of the wishes brings.
 type adapter struct {
-	wish   map[string]any
+	wish   any
 	handle js.Value
+	device js.Value // the promise of a device that was requested of the handle and is not in use yet, if there is one
 	part   part
 	info   driver.AdapterInfo
 }
 
+// prefetched returns what the page has requested before the program ran, or undefined: the promise of an object with the wish, the adapter
+// that it has brought and the promise of a device. A page asks the first program of its choice to take that adapter, so no other one is asked for.
+func prefetched() js.Value {
+	helper := presentHelper()
+	if helper.Type() != js.TypeObject {
+		return helper
+	}
+	return helper.Call("takePrefetched")
+}
+
 // ask asks for an adapter.
-func ask(wish map[string]any) js.Value {
+func ask(wish any) js.Value {
 	g := gpu()
 	if g.Type() != js.TypeObject {
 		return js.Undefined()
@@ -92,7 +112,7 @@ func ask(wish map[string]any) js.Value {
 }
 
 // answered waits for the adapter that was asked for. It returns nil where there is none.
-func answered(ctx context.Context, op string, wish map[string]any, asked js.Value) (*adapter, error) {
+func answered(ctx context.Context, op string, wish any, asked js.Value) (*adapter, error) {
 	if asked.Type() != js.TypeObject {
 		return nil, nil
 	}
@@ -100,18 +120,30 @@ func answered(ctx context.Context, op string, wish map[string]any, asked js.Valu
 	if err != nil || v.Type() != js.TypeObject {
 		return nil, err
 	}
-	p := partOf(v.Get("info"))
-	p.software = p.software || v.Get("isFallbackAdapter").Truthy() // where the property was before
-	return &adapter{wish, v, p, describe(p, v)}, nil
+	return found(wish, v), nil
 }
 
-// open requests a device. A GPUAdapter gives one device and is then of no more use, so a new one is requested.
+// found makes an adapter of a GPUAdapter.
+func found(wish any, v js.Value) *adapter {
+	p := partOf(v.Get("info"))
+	p.software = p.software || v.Get("isFallbackAdapter").Truthy() // where the property was before
+	return &adapter{wish: wish, handle: v, part: p, info: describe(p, v)}
+}
+
+// open takes the device that was requested already, or requests one. A GPUAdapter gives one device and is then of no more use, so a new one
+// is requested.
 func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	const op = "browser: Open"
 	defer rescue(op, &err)
 	helper, err := helperObject(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if promise := a.device; promise.Type() == js.TypeObject {
+		a.device = js.Value{} // undefined
+		if v, err := awaitPromise(ctx, op, promise); err == nil {
+			return newDevice(v, true, describe(a.part, v), helper), nil
+		}
 	}
 	again, err := answered(ctx, op, a.wish, ask(a.wish))
 	if err != nil {
@@ -120,33 +152,21 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	if again == nil || again.info != a.info {
 		return nil, fault.Fail(op, fault.ErrNoAdapter, a.info.Name+" is gone")
 	}
-	v, err := awaitPromise(ctx, op, again.handle.Call("requestDevice", again.descriptor()))
+	v, err := awaitPromise(ctx, op, helper.Call("requestDevice", again.handle))
 	if err != nil {
 		return nil, err
 	}
 	return newDevice(v, true, describe(again.part, v), helper), nil
 }
 
-// features by WebGPU's names.
+// features by WebGPU's names, which glue.js asks for.
 var features = map[string]driver.Features{
 	"shader-f16": driver.FeatureHalf, "subgroups": driver.FeatureSubgroups, "timestamp-query": driver.FeatureTimestamps,
 }
 
-// descriptor asks for everything that the library makes use of and the adapter has.
-func (a *adapter) descriptor() map[string]any {
-	_, limits := limitsOf(a.handle.Get("limits"))
-	wanted := []any{}
-	for name, f := range features {
-		if a.info.Features.Has(f) {
-			wanted = append(wanted, name)
-		}
-	}
-	return map[string]any{"label": "sublet", "requiredLimits": limits, "requiredFeatures": wanted}
-}
-
 // describe describes an adapter or a device.
 func describe(p part, v js.Value) driver.AdapterInfo {
-	limits, _ := limitsOf(v.Get("limits"))
+	limits := limitsOf(v.Get("limits"))
 	info := driver.AdapterInfo{
 		Driver:   "browser",
 		Name:     p.name,
@@ -178,15 +198,10 @@ const llvmpipeLoops = 65535
 // bindingAlign is the alignment that every device accepts.
 const bindingAlign = 256
 
-// limitsOf reads those limits that the library makes use of. What a device is asked for is all of them, as high as the adapter has them.
-func limitsOf(has js.Value) (limits driver.Limits, asked map[string]any) {
-	asked = map[string]any{}
-	wide := func(name string) uint64 {
-		if v := has.Get(name); v.Type() == js.TypeNumber {
-			asked[name] = v
-		}
-		return number(has, name)
-	}
+// limitsOf reads those limits that the library makes use of. What a device is asked for is all of them, as high as the adapter has them;
+// see LIMITS in glue.js.
+func limitsOf(has js.Value) driver.Limits {
+	wide := func(name string) uint64 { return number(has, name) }
 	small := func(name string) uint32 { return uint32(min(wide(name), 1<<32-1)) }
 	return driver.Limits{
 		MaxBufferSize:      wide("maxBufferSize") &^ 3,
@@ -198,7 +213,7 @@ func limitsOf(has js.Value) (limits driver.Limits, asked map[string]any) {
 		MaxWorkgroupMemory: small("maxComputeWorkgroupStorageSize"),
 		BindingOffsetAlign: bindingAlign,
 		TimestampPeriod:    1,
-	}, asked
+	}
 }
 
 // part is what a browser tells about a processor.

@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
-  const VERSION = 8;
+  const VERSION = 9;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6, TIMESTAMP = 7;
@@ -24,6 +24,13 @@
   // Numbers of the WebGPU specification, because the script may be loaded where WebGPU's interfaces are missing.
   const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80, QUERY_RESOLVE = 0x200;
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
+
+  /** The limits that devices are asked for, as high as the adapter has them: those of limitsOf in adapter.go. */
+  const LIMITS = [
+    'BufferSize', 'StorageBufferBindingSize', 'StorageBuffersPerShaderStage', 'ComputeWorkgroupsPerDimension', 'ComputeInvocationsPerWorkgroup',
+    'ComputeWorkgroupSizeX', 'ComputeWorkgroupSizeY', 'ComputeWorkgroupSizeZ', 'ComputeWorkgroupStorageSize',
+  ].map((name) => `max${name}`);
+  const FEATURES = ['shader-f16', 'subgroups', 'timestamp-query'];
 
   /** How many kernels errors name. */
   const RAN = 4;
@@ -873,6 +880,9 @@
     }
   }
 
+  /** See setPrefetched. @type {unknown} */
+  let prefetched;
+
   /** How much sessions log that are opened from now on; see setDebug. */
   let rung = 0;
 
@@ -959,6 +969,30 @@
 
     /** Has sessions that are opened from now on log to the console. @param {string} word "calls", "kernels", "wgsl" or "" */
     setDebug(word) { rung = ['', 'calls', 'kernels', 'wgsl'].indexOf(word); },
+
+    /** Requests a device with everything that the library makes use of and the adapter has. @param {GPUAdapter} adapter */
+    async requestDevice(adapter) {
+      /** @type {Record<string, number>} */
+      const requiredLimits = {};
+      for (const name of LIMITS) {
+        const limit = Reflect.get(adapter.limits, name);
+        if (typeof limit === 'number') requiredLimits[name] = limit;
+      }
+      const requiredFeatures = /** @type {GPUFeatureName[]} */ (FEATURES.filter((name) => adapter.features.has(name)));
+      return adapter.requestDevice({label: 'sublet', requiredLimits, requiredFeatures});
+    },
+
+    /**
+     * Keeps what a page has requested for the program that it is about to run, which takes it before it returns for the first time.
+     * @param {Promise<{wish: GPURequestAdapterOptions, adapter: GPUAdapter, device: Promise<GPUDevice>}>} [all]
+     */
+    setPrefetched(all) { prefetched = all; },
+
+    takePrefetched() {
+      const all = prefetched;
+      prefetched = undefined;
+      return all;
+    },
 
     /**
      * Lets the helper read and write the memory of a Go program. A page may run several.

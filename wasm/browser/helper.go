@@ -32,7 +32,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 8
+const glueVersion = 9
 
 // provideHelper installs the helper, where the page allows it. With the tag sublet_page it is nil: the page brings the helper,
 // always, as the npm package does, and a program is smaller by the copy of it.

@@ -106,11 +106,9 @@ async function compileResponse(response, shared, url) {
 
 /**
  * Compiles a program that lies in a file beside this one, which Node does not fetch.
- * @param {string | URL} address @param {boolean} shared
+ * @param {any} files module of Node @param {string | URL} address @param {boolean} shared
  */
-async function compileFile(address, shared) {
-  const files = builtin('node:fs/promises');
-  if (!files || !String(address).startsWith('file:')) return null;
+async function compileFile(files, address, shared) {
   const bytes = await files.readFile(new URL(address)).catch((/** @type {unknown} */ error) => { throw failed(`${address}: ${messageOf(error)}: ${HELP}`, error); });
   return compileBytes(String(address), bytes, shared);
 }
@@ -146,12 +144,15 @@ export function compileNow(source, shared) {
 /** @param {string} name of an option @param {unknown} source */
 export const noProgram = (name, source) => `${name} is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module, or a pair with that of the rest`;
 
-/** @param {unknown} source @param {boolean} shared whether its memory is to be shared @param {boolean} [urgent] whether somebody waits for it @returns {Promise<WebAssembly.Module>} */
+/** Downloads begin before it returns. @param {unknown} source @param {boolean} shared whether its memory is to be shared @param {boolean} [urgent] whether somebody waits for it @returns {Promise<WebAssembly.Module>} */
 export async function compile(source, shared, urgent = true) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof Response) return compileResponse(source, shared);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes('wasm', /** @type {BufferSource} */ (source), shared);
-  if (isAddress(source)) return await compileFile(source, shared) ?? compileResponse(await download(source, urgent), shared, String(source));
+  if (isAddress(source)) {
+    const files = String(source).startsWith('file:') && builtin('node:fs/promises');
+    return files ? compileFile(files, source, shared) : compileResponse(await download(source, urgent), shared, String(source));
+  }
   throw failed(noProgram('wasm', source));
 }
 

@@ -21,8 +21,13 @@ import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
 /**
  * A program that is being compiled, and for how many threads: with more than one, its memory is shared.
- * @typedef {{module: Promise<WebAssembly.Module>, kernels: Promise<typeof import('./kernels.mjs')> | null, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source}} Loading
- *   kernels: what it imports if it may compute on the CPU; alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
+ * @typedef {{module: Promise<WebAssembly.Module>, kernels: Promise<typeof import('./kernels.mjs')> | null, threads: number, alone?: () => Promise<WebAssembly.Module>, rest: (shared: boolean) => import('./rest.mjs').Source, prefetched?: Promise<Prefetched>}} Loading
+ *   kernels: what it imports if it may compute on the CPU; prefetched: the device that the program gets; alone: compiles it for one thread, for when an engine cannot reserve the addresses of a shared memory
+ */
+
+/**
+ * An adapter, what was asked for, and a device that was requested beside the download; see setPrefetched in wasm/browser/glue.js.
+ * @typedef {{wish: GPURequestAdapterOptions, adapter: GPUAdapter, device: Promise<GPUDevice>}} Prefetched
  */
 
 /** Where the program looks for what it needs to start; see wasm/internal/page. */
@@ -45,6 +50,13 @@ async function goLoader() {
 
 /** @type {Promise<any> | undefined} */
 let loader;
+
+/** Loads the helper of the program's driver. @returns {Promise<any>} */
+async function glue() {
+  // @ts-expect-error the build puts it here
+  await import('./glue.js');
+  return Reflect.get(globalThis, GLUE);
+}
 
 /**
  * How much garbage a program of Go's collects before it clears it away, in percent of what is in use, as each collection holds up the
@@ -91,18 +103,20 @@ export function moduleOf(source, own, wanted) {
 /** Texts by which adapters that compute on the CPU describe themselves; see kind in wasm/browser/adapter.go. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i;
 
-/** @param {string} [power] @returns {Promise<GPUAdapter | null>} WebGPU's adapter, if there is one */
-async function adapterFor(power) {
+/** @param {string} [power] */
+const wishFor = (power) => ({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
+
+/** @param {GPURequestAdapterOptions} wish @returns {Promise<GPUAdapter | null>} WebGPU's adapter, if there is one */
+async function adapterFor(wish) {
   try {
-    return await navigator.gpu.requestAdapter({powerPreference: /** @type {GPUPowerPreference} */ (power ?? 'high-performance')});
+    return await navigator.gpu.requestAdapter(wish);
   } catch { // no navigator, or no WebGPU
     return null;
   }
 }
 
-/** Whether WebGPU has an adapter that is no program on the CPU: this package's own is several times as fast as such an adapter. @param {string} [power] */
-export async function hasGPU(power) {
-  const adapter = /** @type {any} */ (await adapterFor(power));
+/** Whether an adapter is no program on the CPU: this package's own is several times as fast as such an adapter. @param {any} adapter */
+function isGPU(adapter) {
   if (!adapter) return false;
   try {
     const {info = {}} = adapter; // older browsers lack it
@@ -113,19 +127,33 @@ export async function hasGPU(power) {
   }
 }
 
+/** Whether WebGPU has an adapter that is a GPU. */
+export const hasGPU = async () => isGPU(await adapterFor(wishFor()));
+
+/** Requests a device, for the program that is still to come. @param {GPURequestAdapterOptions} wish @param {GPUAdapter} adapter @returns {Promise<Prefetched>} */
+async function prefetch(wish, adapter) {
+  const device = (await glue()).requestDevice(adapter);
+  device.catch(() => {}); // the program tries again, and tells
+  return {wish, adapter, device};
+}
+
 /**
- * The program for a device. Only that one is fetched, and none where the device is missing.
+ * The program for a device. Only that one is fetched, and none where the device is missing. Its device is requested beside.
  * @param {{wasm?: unknown, simdWasm?: unknown}} sources as init was given them @param {string | GPUDevice} device
  * @param {{power?: string, threads?: number}} options @returns {Promise<Loading>}
  */
 export async function suitable({wasm, simdWasm}, device, {power, threads}) {
-  const simd = device === 'simd' || device === 'auto' && !await hasGPU(power);
-  if (simd) return moduleOf(simdWasm, SIMD_PROGRAM, threads);
-  if (device === 'webgpu' && !await adapterFor(power)) {
+  if (device === 'simd') return moduleOf(simdWasm, SIMD_PROGRAM, threads);
+  if (typeof device !== 'string') return moduleOf(wasm, PROGRAM, 1);
+  const wish = wishFor(power), adapter = await adapterFor(wish);
+  if (device === 'auto' && !isGPU(adapter)) return moduleOf(simdWasm, SIMD_PROGRAM, threads);
+  if (!adapter) {
     const secure = Reflect.get(globalThis, 'isSecureContext') === false ? 'pages have WebGPU over https and from localhost only' : 'device "simd" computes on the CPU';
     throw failure('ErrNoAdapter', 'init', `WebGPU has no adapter here: ${secure}`);
   }
-  return moduleOf(wasm, PROGRAM, 1);
+  const loading = moduleOf(wasm, PROGRAM, 1), prefetched = prefetch(wish, adapter); // the download begins first
+  prefetched.catch(() => {}); // whoever waits hears of it
+  return {...loading, prefetched};
 }
 
 /**
@@ -166,12 +194,7 @@ export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(devic
 
 /** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {string} [driver] of its devices */
 async function programOf(program, driver) {
-  const [loading, Go] = await Promise.all([
-    program,
-    loader ??= goLoader(),
-    // @ts-expect-error the build puts it here
-    import('./glue.js'),
-  ]);
+  const [loading, Go] = await Promise.all([program, loader ??= goLoader(), glue()]);
   const go = new Go(), Kernels = (await loading.kernels)?.Kernels, kernels = Kernels ? new Kernels() : null;
   go.env.GOGC = GC_PERCENT;
   go.env.GOMEMLIMIT = GC_MEMORY;
@@ -183,7 +206,7 @@ async function programOf(program, driver) {
   const shared = mem && isShared(mem);
   kernels?.attach(mem, (bytes) => rest.call('sublet_scratch', bytes));
   if (shared) await kernels?.share(mem, loading.threads);
-  return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared))};
+  return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared)), prefetched: loading.prefetched};
 }
 
 /** When the rest of a program is loaded if there is no first result, in milliseconds. */
@@ -196,7 +219,7 @@ const QUIET = 3000;
  * @returns {Promise<Program>}
  */
 export async function load(loading, mark, start) {
-  const {go, instance, kernels, rest, running} = await programOf(loading, start.driver);
+  const {go, instance, kernels, rest, running, prefetched} = await programOf(loading, start.driver);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
@@ -204,6 +227,7 @@ export async function load(loading, mark, start) {
   if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   let answers = 0;
   const started = new Promise((resolve, reject) => {
+    prefetched?.catch(reject);
     rest.refuse = (error) => {
       reject(error);
       start.refuse(error);
@@ -267,7 +291,9 @@ export async function load(loading, mark, start) {
     };
     // Some functions of WebGPU refuse shared memory. For which programs settled is, see exportSettled in wasm/browser.
     if (!isShared(memory)) scope[GLUE].setMemory(memory, mark === 'sublet_matrices' ? settled : undefined);
-    go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
+    scope[GLUE].setPrefetched(prefetched);
+    go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START, and what was prefetched, at once
+    scope[GLUE].setPrefetched();
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);

@@ -53,10 +53,16 @@ export class Session extends Connection {
    * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
    * @param {{power?: string, debug: string, threads?: number}} options
    */
-  static open(sources, device, {power, debug, threads}) {
+  static async open(sources, device, {power, debug, threads}) {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
-    return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    try {
+      return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    } catch (error) {
+      const found = await (await program).prefetched; // where there is no adapter, that is the reason
+      found?.device.then((device) => device.destroy(), () => {}); // nobody has it
+      throw error;
+    }
   }
 
   /** @param {import('./connection.mjs').Served} program */

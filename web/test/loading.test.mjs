@@ -42,6 +42,23 @@ for (const [name, gpu, options, code, ...read] of [
   ['the CPU', having({info: {vendor: 'nvidia'}}), {device: 'simd'}, 'ErrInvalid', 'sublet-simd.wasm'],
 ]) test(`programs: ${name}`, async (t) => assert.deepEqual(await reads(t, gpu, options), {code, read}));
 
+test('a device is requested once, beside the download, and destroyed where no program comes', async (t) => {
+  const asked = [];
+  let destroyed = () => {};
+  const gone = new Promise((resolve) => { destroyed = resolve; });
+  const limits = {maxBufferSize: 64, maxStorageBufferBindingSize: 32, maxComputeWorkgroupSizeX: 8, maxBindGroups: 4, maxStorageTexturesPerShaderStage: 4};
+  const requestDevice = async (wish) => {
+    asked.push(wish);
+    return {destroy: destroyed};
+  };
+  const adapter = {info: {vendor: 'nvidia'}, features: new Set(['subgroups', 'texture-compression-bc']), limits, requestDevice};
+  const {code, read} = await reads(t, having(adapter), {});
+  assert.deepEqual({code, read}, {code: 'ErrInvalid', read: ['sublet.wasm']});
+  await gone;
+  const requiredLimits = {maxBufferSize: 64, maxStorageBufferBindingSize: 32, maxComputeWorkgroupSizeX: 8};
+  assert.deepEqual(asked, [{label: 'sublet', requiredLimits, requiredFeatures: ['subgroups']}]);
+});
+
 test('an adapter that gives no device is an error', async () => {
   const adapter = {info: {vendor: 'nvidia'}, features: new Set(), limits: {}, requestDevice: async () => { throw new TypeError('no device'); }};
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
