@@ -300,7 +300,7 @@ func Checksum() string {
 		}
 	}
 	for _, f := range []*form{
-		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup, softmaxHeld,
+		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup, softmaxHeld,
 		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots, productStream,
 	} {
 		add(f.name)
