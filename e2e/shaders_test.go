@@ -253,7 +253,7 @@ func allPrograms(t *testing.T) programs {
 	}
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
-			for _, cols := range []int{200, 2000} {
+			for _, cols := range []int{3, 29, 200, 2000} {
 				for _, simd := range []*kernels.Special{nil, kernels.SIMD} {
 					d := &kernels.Device{Software: software, SIMD: simd}
 					p.launch(t, kernels.Softmax(5, cols, log, true, d), chain(fuse.F32, fuse.Vector))

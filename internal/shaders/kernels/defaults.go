@@ -17,28 +17,32 @@ const (
 type defaults struct {
 	costs   *costs // that products are estimated by
 	rows    *pass
+	grid    *pass
 	block   [2]*pass // few blocks and many
 	cols    [2]*pass // narrow matrices and wide ones
 	softmax [2]*pass // few rows and many
 }
 
-// table is the shipped defaults, but for those that are the same everywhere: linear256 and grid64. What products are chosen by is in
+// table is the shipped defaults, but for the one that is the same everywhere: linear256. What products are chosen by is in
 // variants, with their rates, and in costs. Integrated and discrete adapters have the same, and no vendor has a class, until some were
 // timed.
 //
-// An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters. Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction
-// longer; threads of SIMD take workgroups of 64 each, so that it needs more. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
+// An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters.
+// Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of
+// SIMD take workgroups of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid
+// are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
-	simd:        {&simdCosts, &rowsChunks, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
-	swiftShader: {&swiftShaderCosts, &rows64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	software:    {&llvmpipeCosts, &rows64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	integrated:  {&llvmpipeCosts, &tree256, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
-	discrete:    {&llvmpipeCosts, &tree256, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
+	simd:        {&simdCosts, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
+	swiftShader: {&swiftShaderCosts, &rows64, &grid256, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	software:    {&llvmpipeCosts, &rows64, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	integrated:  {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
+	discrete:    {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 }
 
 var (
 	linear256   = pass{form: mapLinear, size: linearSize, each: 1}
-	grid64      = pass{form: mapGrid, size: gridSize}
+	grid64      = pass{form: mapGrid, size: 64}
+	grid256     = pass{form: mapGrid, size: 256}
 	block1      = pass{form: mapBlock, size: 64, each: 1}
 	block4      = pass{form: mapBlock, size: 64, each: 4}
 	rowsChunks  = pass{form: foldRows, size: 4, each: chunkVectors, busy: always}

@@ -7,7 +7,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, and of Grid's and Block's, and how many blocks are many.
+// Size of the workgroups of the one-dimensional kernels, of Block's, and the least of Grid's, and how many blocks are many.
 const (
 	linearSize = 256
 	wordsSize  = 64
@@ -51,15 +51,23 @@ func width(size, high, cols, most int) int {
 	return wide
 }
 
+// wastes reports whether more than an eighth of the invocations of workgroups of a width have nothing to do.
+func wastes(cols, wide int) bool {
+	n := quads(cols)
+	return 8*(shaders.Ceil(n, wide)*wide-n) > n
+}
+
 // Grid plans a pass over a result of any layout, with at least one element.
 func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
-	size := gridSize
+	v := d.shipped().grid
 	if tunes && d.Tuned != nil {
-		v, _ := d.choose(FamilyGrid, t, rows, cols, &grid64)
-		size = v.size
+		v, _ = d.choose(FamilyGrid, t, rows, cols, v)
 	}
-	wide := width(size, rows, cols, size)
-	high := size / wide
+	wide := width(v.size, rows, cols, v.size)
+	for wide > gridSize && v.size/wide < rows && wastes(cols, wide) {
+		wide /= 2
+	}
+	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
 	return k.launch(across*shaders.Ceil(rows, high), rows, cols, across)

@@ -54,7 +54,7 @@ const (
 // passes lists the variants on offer. They have to serve operands of any size.
 var passes = [...][]*pass{
 	FamilyLinear: {&linear256, {mapSeveral, 256, 2, 0, 0}, {mapSeveral, 256, 4, 0, 0}, {mapSeveral, 64, 1, 0, 0}, {mapSeveral, 64, 2, 0, 0}, {mapSeveral, 64, 4, 0, 0}},
-	FamilyGrid:   {&grid64, {mapGrid, 128, 0, 0, 0}, {mapGrid, 256, 0, 0, 0}},
+	FamilyGrid:   {&grid64, {mapGrid, 128, 0, 0, 0}, &grid256},
 	FamilyBlock:  {&block1, {mapBlock, 64, 2, 0, 0}, &block4, {mapBlock, 64, 8, 0, 0}},
 	FamilyRows: {
 		&tree256,

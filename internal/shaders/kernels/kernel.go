@@ -51,6 +51,8 @@ var (
 	foldColsText string
 	//go:embed softmax/rows.wgsl
 	softmaxRowsText string
+	//go:embed softmax/short.wgsl
+	softmaxShortText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
 	//go:embed softmax/hard.wgsl
@@ -113,6 +115,7 @@ var (
 	foldTree       = &form{"reduce/tree", &foldTreeText, "SIZE", 0, 8, nil}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8, nil}
 	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4, nil}
+	softmaxShort   = &form{"softmax/short", &softmaxShortText, "LOG SIZE QUADS", 0, 4, nil}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4, nil}
 	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8, nil}
 	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4, nil}
@@ -212,7 +215,7 @@ func (k *Kernel) Exact(f *fuse.Func) bool {
 	switch k.form {
 	case mapLinear, mapGrid:
 		whole = k.params[0] == 0
-	case foldRows, softmaxRows:
+	case foldRows, softmaxRows, softmaxShort:
 	default:
 		if k.form.member == nil || k.form.member.whole == nil {
 			return false
@@ -232,7 +235,7 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
-	case softmaxRows, softmaxGroup:
+	case softmaxRows, softmaxShort, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case scanPartsForm, scanRowsForm, scanChunksForm:
 		return scanText(k.fold.op, t)
@@ -292,7 +295,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		apply(e, shape[0], shape[1])
 	case foldRows, foldTree, foldCols:
 		foldAll(r, e, shape)
-	case softmaxRows, softmaxGroup, softmaxHeld:
+	case softmaxRows, softmaxShort, softmaxGroup, softmaxHeld:
 		softmax(r.k, e, shape[0], shape[1])
 	case oneHotForm:
 		oneHot(e, shape)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
@@ -37,6 +38,24 @@ func TestFiles(t *testing.T) {
 		}
 		if loops, ends := strings.Count(text, "++) { // @unroll\n"), strings.Count(text, "} // @unroll\n"); loops != ends || 2*loops != strings.Count(text, "@unroll") {
 			t.Errorf("%s: unrolled loops begin %d times and end %d times", file.name, loops, ends)
+		}
+	}
+}
+
+// TestGridSizes holds workgroups of SwiftShader to 256 invocations that have something to do, where rows are long.
+func TestGridSizes(t *testing.T) {
+	for _, c := range []struct{ rows, cols, wide, high int }{
+		{1024, 1024, 256, 1}, {1024, 1023, 256, 1}, {1024, 1028, 64, 4}, {1, 1028, 256, 1}, {2, 1028, 128, 2}, {300, 640, 64, 4}, {1000, 37, 16, 16}, {1000, 1, 1, 256}, {7, 3000, 256, 1},
+	} {
+		for name, size := range map[string]int{"swiftshader": 256, "llvmpipe": 64, "portable": 64} {
+			l := Grid(c.rows, c.cols, fuse.F32, devices[name])
+			wide, high := l.params[1], l.params[2]
+			if wide*high != size || name == "swiftshader" && (wide != c.wide || high != c.high) {
+				t.Errorf("%d x %d on %s: %d x %d", c.rows, c.cols, name, wide, high)
+			}
+			if across := l.Shape[2]; 4*wide*across < c.cols || int(l.Groups[0]*l.Groups[1]) < across*shaders.Ceil(c.rows, high) {
+				t.Errorf("%d x %d on %s: not all of it: %+v", c.rows, c.cols, name, l)
+			}
 		}
 	}
 }

@@ -62,6 +62,7 @@ const (
 	rowsSize = 16   // rows of a workgroup of the kernel that holds them
 	manyRows = 2048 // that larger workgroups are worth it for
 	heldRow  = 4    // vectors of a row that an invocation of a group keeps
+	keptRow  = 8    // that one of a software adapter keeps, of a whole row
 	// longestRow is the longest of the software family, whose invocations go along a row alone.
 	longestRow = 3 * shaders.LoopLimit
 
@@ -81,15 +82,20 @@ func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 	if cols > longestRow {
 		v = &softmaxLong
 	}
-	groups, size := rows, v.size
-	if v.form == softmaxRows {
-		groups = shaders.Ceil(rows, size)
-	} else if size == 0 { // as the row is long
-		for size = 32; size < 256 && 4*heldRow*size < cols; {
+	k, groups := Kernel{form: v.form, params: []int{shaders.Bit(log), v.size}}, rows
+	switch {
+	case v.form == softmaxRows:
+		groups = shaders.Ceil(rows, v.size)
+		if q := quads(cols); q <= keptRow {
+			k.form, k.params = softmaxShort, append(k.params, q)
+		}
+	case v.size == 0: // as the row is long
+		size := 32
+		for size < 256 && 4*heldRow*size < cols {
 			size *= 2
 		}
+		k.params[1] = size
 	}
-	k := Kernel{form: v.form, params: []int{shaders.Bit(log), size}}
 	return k.launch(groups, rows, cols, nan)
 }
 

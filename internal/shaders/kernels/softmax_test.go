@@ -68,7 +68,7 @@ func wantSoftmax(r *softRows, i int, log bool) []float64 {
 
 func TestSoftmax(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, cols := range []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63, 65, 129, 3000} {
+	for _, cols := range []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 65, 129, 3000} {
 		for bits := range 2 * len(folders) {
 			log, device := bits&1 != 0, folders[bits/2]
 			r := newRows(6, cols)
@@ -105,12 +105,15 @@ func TestSoftmax(t *testing.T) {
 }
 
 func TestSoftmaxLaunches(t *testing.T) {
-	for _, s := range [][2]int{{1, 1}, {1024, 1024}, {1, longestRow}, {1, longestRow + 1}, {1 << 20, 3}, {200_000, 100}} {
+	for _, s := range [][2]int{{1, 1}, {1024, 1024}, {1, longestRow}, {1, longestRow + 1}, {1 << 20, 3}, {200_000, 100}, {50, 32}, {50, 33}} {
 		for _, software := range []bool{true, false} {
 			n, cols := s[0], s[1]
 			l := Softmax(n, cols, false, true, &Device{Software: software})
 			group := l.form == softmaxGroup
 			if group != (!software || cols > longestRow) {
+				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
+			}
+			if short := l.form == softmaxShort; short != (software && cols <= 32) || short && l.params[2] != quads(cols) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
 			}
 			size := l.params[1]
@@ -144,7 +147,7 @@ func TestSoftmaxTexts(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 6 {
+	if len(seen) != 8 {
 		t.Errorf("%d texts", len(seen))
 	}
 }

@@ -295,12 +295,12 @@ func Checksum() string {
 		add(variants[i].name())
 	}
 	for _, d := range table {
-		for _, v := range []*pass{d.rows, d.block[0], d.block[1], d.cols[0], d.cols[1], d.softmax[0], d.softmax[1]} {
+		for _, v := range []*pass{d.rows, d.grid, d.block[0], d.block[1], d.cols[0], d.cols[1], d.softmax[0], d.softmax[1]} {
 			add(v.name())
 		}
 	}
 	for _, f := range []*form{
-		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxGroup, softmaxHeld,
+		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup, softmaxHeld,
 		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots, productStream,
 	} {
 		add(f.name)
