@@ -7,10 +7,21 @@ import (
 	"runtime"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // streams tells that results may be written to the host range by range, which takes waiting: they cannot in a page.
 const streams = runtime.GOOS != "js"
+
+// NewRanged makes memory of the host, zeros, that a device gets ranges of only, as kernels use them.
+func NewRanged(dev *gpu.Device, size int) (*Buffer, error) {
+	b, err := Wrap(dev, gpu.HostBytes(make([]byte, max(size, 0))), nil)
+	if err != nil {
+		return nil, named("NewRanged", err)
+	}
+	b.windowed = true
+	return b, nil
+}
 
 // Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
 func (b *Buffer) Windowed() bool { return b.orClosed().windowed }
