@@ -13,13 +13,13 @@ import (
 // streams tells that results may be written to the host range by range, which takes waiting: they cannot in a page.
 const streams = runtime.GOOS != "js"
 
-// NewRanged makes memory of the host, zeros, that a device gets ranges of only, as kernels use them.
-func NewRanged(dev *gpu.Device, size int) (*Buffer, error) {
-	b, err := Wrap(dev, gpu.HostBytes(make([]byte, max(size, 0))), nil)
+// WrapRanged is [Wrap] of memory that a device gets ranges of only, as kernels use them, however much of it there is; all of foreign memory.
+func WrapRanged(dev *gpu.Device, mem gpu.Host) (*Buffer, error) {
+	b, err := Wrap(dev, mem, nil)
 	if err != nil {
-		return nil, named("NewRanged", err)
+		return nil, named("WrapRanged", err)
 	}
-	b.windowed = true
+	b.windowed = mem.Foreign == nil
 	return b, nil
 }
 

@@ -201,7 +201,7 @@ func (r *Run) own(m *plan.Memory) (b *buffer.Buffer, err error) {
 	if !streams || !m.Windowed {
 		return r.temp(m.Size)
 	}
-	if b, err = buffer.NewRanged(r.x.dev, m.Size); err == nil {
+	if b, err = buffer.WrapRanged(r.x.dev, gpu.HostBytes(make([]byte, m.Size))); err == nil {
 		r.temps = append(r.temps, b)
 	}
 	return b, err
