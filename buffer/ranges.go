@@ -7,10 +7,21 @@ import (
 	"runtime"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // streams tells that results may be written to the host range by range, which takes waiting: they cannot in a page.
 const streams = runtime.GOOS != "js"
+
+// WrapRanged is [Wrap] of memory that a device gets ranges of only, as kernels use them, however much of it there is; all of foreign memory.
+func WrapRanged(dev *gpu.Device, mem gpu.Host) (*Buffer, error) {
+	b, err := Wrap(dev, mem, nil)
+	if err != nil {
+		return nil, named("WrapRanged", err)
+	}
+	b.windowed = mem.Foreign == nil
+	return b, nil
+}
 
 // Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
 func (b *Buffer) Windowed() bool { return b.orClosed().windowed }

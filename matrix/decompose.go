@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -45,13 +46,19 @@ func (f *factors) decompose(ctx context.Context, op string, r expr.Routine, a *n
 		return nil, expr.Undefined(op, t, expr.Floats)
 	}
 	a = expr.NewConversion(op, fuse.F32, a)
-	next := &Dense[float32]{}
 	n := expr.NewFactor(op, r, expr.Form{}, 1, a)
 	if n.Err != nil {
 		return nil, n.Err
 	}
+	next := &Dense[float32]{}
+	if exec.Beyond(n.Dev, n.Rows*n.Cols*4) {
+		var err error
+		if next, err = Wrap(n.Dev, n.Rows, n.Cols, make([]float32, n.Rows*n.Cols)); err != nil {
+			return nil, named(op, err)
+		}
+	}
 	if err := next.AssignContext(ctx, &Expr[float32]{n}); err != nil {
-		return nil, named(op, err)
+		return nil, firstError(named(op, err), next.Close())
 	}
 	found, err := tests(next).read(ctx, op)
 	if err != nil {
@@ -269,9 +276,9 @@ func (f *LU[T]) logDet(ctx context.Context, op string) (det, sign float64, err e
 	if f.rows == 0 {
 		return 0, 1, nil
 	}
-	packed := &Expr[float32]{lu}
 	n := f.rows
-	both, err := HStack[float32](Diagonal[float32](packed, 0), Transpose[float32](TakeCols[float32](packed, Fill[int32](1, 1, int32(n))))).read(ctx, op)
+	last := (&shaping{op: op}).part(lu, n, n, 1)
+	both, err := HStack[float32](Diagonal[float32](&Expr[float32]{lu}, 0), Transpose[float32](&Expr[float32]{last})).read(ctx, op)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -123,7 +123,7 @@ func (s *shaping) pivots() (diagonal, sign *node) {
 	}
 	_, j := s.at(1, n)
 	diagonal = s.elements(lu, j, j)
-	moved := s.apply(fuse.OpNe, s.elements(lu, j, s.n(n)), expr.NewConversion(s.op, fuse.F32, j))
+	moved := s.apply(fuse.OpNe, expr.NewTranspose(s.op, s.part(lu, n, n, 1)), expr.NewConversion(s.op, fuse.F32, j))
 	return diagonal, s.fold(fuse.ReduceProd, s.apply(fuse.OpSub, s.float(1), s.apply(fuse.OpMul, s.float(2), moved)))
 }
 
@@ -266,8 +266,7 @@ func (s *shaping) values(packed *node) *node {
 	if packed.Err != nil {
 		return packed
 	}
-	_, j := s.at(1, packed.Rows)
-	return s.elements(packed, j, s.n(packed.Cols-1))
+	return expr.NewTranspose(s.op, s.part(packed, packed.Cols-1, packed.Rows, 1))
 }
 
 func (s *shaping) singularValues() *node {
@@ -284,8 +283,7 @@ func (s *shaping) vectors(packed *node, rows int, turned, right bool) *node {
 	if right != turned { // behind the others
 		first = packed.Cols - 1 - rows
 	}
-	i, j := s.at(rows, packed.Rows)
-	return s.elements(packed, j, s.plus(i, first))
+	return expr.NewTranspose(s.op, s.part(packed, first, packed.Rows, rows))
 }
 
 func (s *shaping) leftVectors() *node {

@@ -41,8 +41,8 @@ func (f *Cholesky[T]) Factorize(ctx context.Context, a Operand[T]) error {
 		}
 		definite := MinAll[float32](Greater[float32](Diagonal(packed, 0), Fill[float32](1, 1, 0)))
 		low := Tril[float32](Abs[float32](Convert[float32](a)), 0)
-		whole := Add[float32](low, Transpose[float32](Tril[float32](low, -1)))
-		return HStack[float32](definite, MaxAll[float32](SumCols[float32](whole)))
+		sums := Add[float32](SumCols[float32](low), Transpose[float32](SumRows[float32](Tril[float32](low, -1))))
+		return HStack[float32](definite, MaxAll[float32](sums))
 	})
 	switch {
 	case err != nil:

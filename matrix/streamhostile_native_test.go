@@ -5,7 +5,6 @@
 package matrix_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -15,29 +14,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
-
-// TestStreamDecompositions decomposes what does not fit: that is typed, says how much there is, and leaves nothing behind.
-func TestStreamDecompositions(t *testing.T) {
-	withRoom(t, func(t *testing.T, tight, _ *gpu.Device) {
-		a := must[*dense](t)(matrix.Wrap(tight, side, side, make([]float32, side*side)))
-		var (
-			lu       matrix.LU[float32]
-			cholesky matrix.Cholesky[float32]
-			qr       matrix.QR[float32]
-			eigen    matrix.EigenSym[float32]
-			svd      matrix.SVD[float32]
-		)
-		for name, factorize := range map[string]func(context.Context, matrix.Operand[float32]) error{
-			"LU": lu.Factorize, "Cholesky": cholesky.Factorize, "QR": qr.Factorize, "EigenSym": eigen.Factorize, "SVD": svd.Factorize,
-		} {
-			err := factorize(t.Context(), a)
-			if !errors.Is(err, gpu.ErrLimit) && !errors.Is(err, gpu.ErrNoMemory) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		check(t, errors.Join(a.Sync(t.Context()), lu.Close(), cholesky.Close(), qr.Close(), eigen.Close(), svd.Close(), a.Close()))
-	})
-}
 
 // TestStreamBudgets computes with devices that may take next to nothing, and as much as there is: right, or with a typed error and the
 // destination as it was.

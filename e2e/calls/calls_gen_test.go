@@ -39,6 +39,7 @@ var functions = []function{
 	{"buffer.Range", buffer.Range},
 	{"buffer.Wrap", buffer.Wrap},
 	{"buffer.WrapDevice", buffer.WrapDevice},
+	{"buffer.WrapRanged", buffer.WrapRanged},
 	{"cruncher.DefaultFlags", cruncher.DefaultFlags},
 	{"cruncher.New", cruncher.New},
 	{"cruncher.NewArray[float32]", cruncher.NewArray[float32]},

@@ -125,3 +125,62 @@ func sampled(t *testing.T, a, b, c string, n int) {
 		t.Errorf("the largest error is %g of the sum of magnitudes", worst)
 	}
 }
+
+// TestSolveLargerThanTheBudget solves with a matrix in a mapped file on a device that may take a fraction of it: 8,000 x 8,000, which are 256
+// MB, in 48 MiB in long tests, and as much of a smaller one otherwise. The residual is computed in float64.
+func TestSolveLargerThanTheBudget(t *testing.T) {
+	n, driver := 400, ""
+	if devtest.Long() {
+		n, driver = 8000, "simd"
+	}
+	budget := uint64(48<<20) * uint64(n*n) / 64e6
+	if !devtest.Long() {
+		budget = 160 << 10 // four columns of a smaller one are more of it
+	}
+	dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver(driver), gpu.WithMemory(budget)))
+	path := filepath.Join(t.TempDir(), "a")
+	f := must[*mapfile.File](t)(mapfile.Open(numbers(t, path, n, 1)))
+	a := must[*dense](t)(mapfile.Wrap[float32](dev, f, 0, n, n))
+	right := make([]float32, n)
+	for i := range right {
+		right[i] = float32(i%7) - 3
+	}
+	b := must[*dense](t)(matrix.Wrap(dev, n, 1, right))
+	x := must[*dense](t)(matrix.New[float32](dev, n, 1))
+	start, last := time.Now(), 0
+	check(t, x.AssignContext(matrix.WithProgress(t.Context(), func(done, total int) {
+		if 20*done/total > 20*last/total {
+			t.Logf("%v: %d of %d", time.Since(start).Round(time.Millisecond), done, total)
+		}
+		last = done
+	}), matrix.Solve(a, b)))
+	got := must[[]float32](t)(x.Read(t.Context()))
+	s := dev.Stats()
+	t.Logf("%v; %d bytes of device memory at most, %d up, %d down", time.Since(start), s.PeakBytes, s.BytesUp, s.BytesDown)
+	if last == 0 || s.PeakBytes > budget {
+		t.Errorf("progress until %d, %d bytes were live, the budget is %d", last, s.PeakBytes, budget)
+	}
+	check(t, errors.Join(x.Close(), b.Close(), a.Close(), dev.Close(), f.Close()))
+	solved(t, path, got, right)
+}
+
+// solved compares a * x with the right side, relative to the magnitudes of what is added up.
+func solved(t *testing.T, path string, x, b []float32) {
+	t.Helper()
+	f := must[*os.File](t)(os.Open(path))
+	row, worst := make([]byte, 4*len(x)), 0.0
+	for i := range b {
+		must[int](t)(f.ReadAt(row, int64(i)*int64(len(row))))
+		sum, size := -float64(b[i]), math.Abs(float64(b[i]))
+		for j, v := range x {
+			p := float64(math.Float32frombits(binary.NativeEndian.Uint32(row[4*j:]))) * float64(v)
+			sum, size = sum+p, size+math.Abs(p)
+		}
+		worst = max(worst, math.Abs(sum)/size)
+	}
+	check(t, f.Close())
+	t.Logf("the largest residual is %.2g of the sum of magnitudes", worst)
+	if !(worst < 2e-4) {
+		t.Errorf("the largest residual is %g of the sum of magnitudes", worst)
+	}
+}

@@ -51,7 +51,7 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		return &k.Whole, nil
 	}
 	largest := Largest(dev)
-	if dev != k.dev && w.Span() <= (k.End-k.At)/2 { // which gets what it uses
+	if dev == k.dev || w.Span() <= (k.End-k.At)/2 { // which gets what it uses
 		largest = 0
 	}
 	lo, hi, err := k.window("buffer: "+op, dev, w, largest, windowStep)

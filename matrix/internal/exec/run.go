@@ -196,6 +196,17 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
+// own makes memory of a plan.
+func (r *Run) own(m *plan.Memory) (b *buffer.Buffer, err error) {
+	if !streams || !m.Windowed {
+		return r.temp(m.Size)
+	}
+	if b, err = buffer.WrapRanged(r.x.dev, gpu.HostBytes(make([]byte, m.Size))); err == nil {
+		r.temps = append(r.temps, b)
+	}
+	return b, err
+}
+
 // step queues a step of a plan.
 func (r *Run) step(s *plan.Step) (err error) {
 	if s.Sooner != nil && !r.x.ready(s) {
@@ -236,7 +247,7 @@ func (r *Run) bind(w *plan.Binding) error {
 	b := r.buffers[w.Mem]
 	if b == nil {
 		var err error
-		if b, err = r.temp(r.known[w.Mem].Size); err != nil {
+		if b, err = r.own(&r.known[w.Mem]); err != nil {
 			return err
 		}
 		r.buffers[w.Mem] = b

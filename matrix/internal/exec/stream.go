@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -41,6 +42,21 @@ func ranged(t *tree) (n int) {
 	return n
 }
 
+// inRanges reports whether a plan uses memory in ranges, that of operands or its own.
+func inRanges(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Memories, func(m plan.Memory) bool { return m.Windowed })
+}
+
+// factorises reports whether an expression has a decomposition.
+func factorises(r *Run) bool {
+	for n := range r.nodes {
+		if n.Kind == expr.Factor {
+			return true
+		}
+	}
+	return false
+}
+
 // largest is the size of the largest temporary that the device has.
 func largest(x *Executor) uint64 {
 	if budget := x.dev.Budget(); budget > 0 {
@@ -49,13 +65,25 @@ func largest(x *Executor) uint64 {
 	return x.info.Buffer
 }
 
+// Beyond reports whether a device has no memory for a matrix of so many bytes and what is computed beside it, so that the host keeps it.
+func Beyond(dev *gpu.Device, bytes int) bool {
+	if !streams || dev == nil {
+		return false
+	}
+	most := dev.Info().Limits.MaxBufferSize
+	if budget := dev.Budget(); budget > 0 {
+		most = min(most, budget/2)
+	}
+	return uint64(bytes) > most
+}
+
 // makeRoom gives back memory of ranges before a plan that needs some, within the device's budget: that of earlier results, too, which go to
 // the host, if it is much. It returns how many bytes are left for ranges and temporaries, roughly, so that the same plan does again; 0
 // where there is no budget, or no need. If there is memory for all of a result that is used in ranges, r.hold, that is not counted.
 func makeRoom(r *Run, dst Dense) (room uint64, err error) {
 	budget := r.x.dev.Budget()
 	r.hold = budget == 0
-	if budget == 0 || ranged(&r.tree) == 0 {
+	if budget == 0 || ranged(&r.tree) == 0 && !factorises(r) {
 		return 0, nil
 	}
 	used := budget
@@ -91,7 +119,7 @@ func occupied(r *Run) uint64 {
 // divided reports whether a plan that may be ended in between writes a result that is not used in ranges in several steps, and the result
 // is small enough to be computed elsewhere and copied when all of it is there.
 func divided(r *Run, p *plan.Plan, dst Dense) bool {
-	if ranged(&r.tree) == 0 || r.memories[0].Windowed {
+	if !inRanges(p) || r.memories[0].Windowed {
 		return false
 	}
 	writes := 0
@@ -119,7 +147,7 @@ func replace(r *Run, p *plan.Plan, dst Dense) error {
 		before = dst.Buf.Spoil(nil, region)
 	}
 	wrote, err := false, error(nil)
-	if ranged(&r.tree) > 0 {
+	if inRanges(p) {
 		wrote, err = performInRanges(r, p)
 	} else {
 		err = r.perform(p)
@@ -216,15 +244,16 @@ func (s *stream) run() error {
 }
 
 // squeeze queues a step. If there is no memory for it, what is not used gives back its own: but for what the steps up to the next one that
-// writes the destination use, and then for what this one uses.
+// writes the destination use, then half as many of them, until only what this one uses stays.
 func (s *stream) squeeze(i, next int) error {
 	step := s.plan.Steps[i]
 	err := s.step(step)
-	for _, to := range []int{next, i} {
-		if errors.Is(err, gpu.ErrNoMemory) {
-			if err = cmp.Or(s.wait(), s.evict(s.plan.Steps[i:to+1], true)); err == nil {
-				err = s.step(step)
-			}
+	for to := next; errors.Is(err, gpu.ErrNoMemory); to = i + (to-i)/2 {
+		if err = cmp.Or(s.wait(), s.evict(s.plan.Steps[i:to+1], true)); err == nil {
+			err = s.step(step)
+		}
+		if to == i {
+			break
 		}
 	}
 	return err
@@ -276,7 +305,7 @@ func (s *stream) evict(steps []*plan.Step, results bool) error {
 	keep := make([][]buffer.Region, len(s.buffers))
 	for _, step := range steps {
 		for k := range step.Bindings {
-			if w := &step.Bindings[k]; s.known[w.Mem].Windowed {
+			if w := &step.Bindings[k]; s.known[w.Mem].Windowed && s.buffers[w.Mem] != nil {
 				keep[w.Mem] = append(keep[w.Mem], region(w, s.buffers[w.Mem]))
 			}
 		}
@@ -286,7 +315,7 @@ func (s *stream) evict(steps []*plan.Step, results bool) error {
 		ctx = context.Background()
 	}
 	for m, b := range s.buffers {
-		if s.known[m].Windowed {
+		if s.known[m].Windowed && b != nil {
 			stay := m == 0 && s.x.dev.Budget() == 0 && s.aside != computing
 			if err := b.Evict(ctx, results && !stay, keep[m]...); err != nil {
 				return err

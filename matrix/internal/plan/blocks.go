@@ -123,7 +123,11 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 		}
 		args[i] = done[a]
 	}
-	return with(n, args...)
+	n = with(n, args...)
+	if streams {
+		return view(p, n)
+	}
+	return n
 }
 
 // shares reports whether a matrix below n shares elements with dst other than one for one: parts of the result would

@@ -113,7 +113,8 @@ func (p *planner) eliminate(w Operand, n int, pivot bool) {
 		p.tooMuch("LU", "columns of ", w.Shape().String())
 		return
 	}
-	left, top, inverse := p.work(m, cols, nil), p.work(cols, width, nil), p.work(cols, kernels.FactorBlock, nil)
+	wide := min(cols, max(rank, 1))
+	left, top, inverse := p.work(m, wide, nil), p.work(wide, width, nil), p.work(wide, kernels.FactorBlock, nil)
 	for k := 0; k < rank && p.err == nil; k += cols {
 		e := min(k+cols, rank)
 		l := kernels.Eliminate{
@@ -225,13 +226,17 @@ func (p *planner) cholesky(dst Operand, a *expr.Node) {
 	n := a.Rows
 	w := p.work(n, n+1, p.mirrored(a))
 	p.eliminate(w, n, false)
-	i, j := places(n, n)
-	pivots := expr.NewGather("Cholesky", p.leaf(w), j, j)
+	_, j := places(n, n)
+	p.evaluate(dst, p.rooted(w.part(block{0, n, 0, n}), expr.NewGather("Cholesky", p.leaf(w), j, j), 0))
+}
+
+// rooted is L of columns of an elimination from one on, with these pivots.
+func (p *planner) rooted(w Operand, pivots *expr.Node, from int) *expr.Node {
+	i, j := places(w.Rows, w.Cols)
+	j.Value = float64(from)
 	pivots = apply(fuse.OpWhere, apply(fuse.OpGt, pivots, number(fuse.F32, 0)), pivots, number(fuse.F32, -1)) // whose root is NaN
-	roots := apply(fuse.OpSqrt, pivots)
-	one := number(fuse.F32, 1)
-	factors := where(apply(fuse.OpEq, i, j), one, p.leaf(w.part(block{0, n, 0, n})))
-	p.evaluate(dst, where(apply(fuse.OpGe, i, j), apply(fuse.OpMul, factors, roots), number(fuse.F32, 0)))
+	factors := where(apply(fuse.OpEq, i, j), number(fuse.F32, 1), p.leaf(w))
+	return where(apply(fuse.OpGe, i, j), apply(fuse.OpMul, factors, apply(fuse.OpSqrt, pivots)), number(fuse.F32, 0))
 }
 
 // solveStack solves a small system for each matrix of a stack, one workgroup each.

@@ -54,8 +54,10 @@ type reflections struct {
 }
 
 func (p *planner) newReflections(qr Operand, cols int) *reflections {
+	rank := min(qr.Rows, qr.Cols)
+	cols = min(cols, max(rank, 1))
 	return &reflections{
-		p: p, qr: qr, rank: min(qr.Rows, qr.Cols), cols: cols,
+		p: p, qr: qr, rank: rank, cols: cols,
 		vectors: p.work(qr.Rows, cols, nil), triangle: p.work(cols, cols, nil), inverse: p.work(cols, kernels.FactorBlock, nil),
 	}
 }

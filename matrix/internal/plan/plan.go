@@ -90,13 +90,21 @@ func New(in Input) (*Plan, error) {
 	if streams {
 		p.window = rangeBytes(&in)
 	}
-	root := p.rewrite(in.Root)
+	p.compute()
+	if streams && p.err != nil {
+		p = byPanels(p)
+	}
+	return p.plan, p.err
+}
+
+// compute plans the expression.
+func (p *planner) compute() {
+	root := p.rewrite(p.Root)
 	p.cut(root)
-	p.evaluate(in.To, root)
+	p.evaluate(p.To, root)
 	if streams {
 		verify(p)
 	}
-	return p.plan, p.err
 }
 
 func newPlanner(in Input) *planner {
@@ -124,6 +132,10 @@ type planner struct {
 	larges map[*expr.Node]bool    // that have to be used in blocks
 	budget int                    // nodes that a search may still visit
 	window uint64                 // bytes of a matrix used in ranges that are used at once
+
+	panel    uint64                 // bytes of a block of columns of a matrix that is decomposed; 0: it is as a whole
+	wide     bool                   // narrower ones would do
+	factored map[*expr.Node]*panels // what is decomposed already
 
 	measures map[*expr.Node]measure
 }
@@ -175,6 +187,9 @@ func (p *planner) materialise(n *expr.Node) Operand {
 	op, ok := p.temps[n]
 	if !ok {
 		op = p.newTemp(n.Type, n.Rows, n.Cols)
+		if streams && p.panel > 0 && n.Kind == expr.Factor && uint64(p.plan.Memories[op.Mem].Size) > p.panel {
+			p.plan.Memories[op.Mem].Windowed = true
+		}
 		p.evaluate(op, n)
 		p.temps[n] = op
 	}
@@ -194,6 +209,7 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 	dst = dst.read(transposed)
 	p.budget = searchBudget
 	switch {
+	case streams && p.panel > 0 && n.Kind == expr.Factor && inPanels(p, dst, n):
 	case p.largeNode(n) || p.large(dst):
 		p.inBlocks(dst, n)
 	case n.Kind == expr.Reduce:

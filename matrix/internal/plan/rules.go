@@ -120,17 +120,26 @@ func (r *rewriter) elementsOf(c *chain, b block, axis fuse.Axis) *expr.Node {
 	return c.scale(expr.NewReduction("Sum", fuse.ReduceSum, axis, 0, apply(fuse.OpMul, left, right)))
 }
 
-// ruleDiagonal is the diagonal of a product, of which nothing else is computed. It returns nil where n is none.
-func (r *rewriter) ruleDiagonal(n *expr.Node) *expr.Node {
+// diagonal reports whether a node is the diagonal of a part of another one, as a row.
+func diagonal(n *expr.Node) (from *expr.Node, b block, ok bool) {
+	if n.Kind != expr.Gather || n.Rows != 1 {
+		return nil, b, false
+	}
 	from, i, j := n.Args[0], n.Args[1], n.Args[2]
 	along := func(x *expr.Node) bool {
 		return x.Kind == expr.Index && x.Axis == fuse.AxisCols && x.Rows == 1 && x.Cols == n.Cols && x.Value >= 0
 	}
-	if n.Rows != 1 || !along(i) || !along(j) {
-		return nil
+	if !along(i) || !along(j) {
+		return nil, b, false
 	}
-	b := block{int(i.Value), int(i.Value) + n.Cols, int(j.Value), int(j.Value) + n.Cols}
-	if b.k > from.Rows || b.l > from.Cols {
+	b = block{int(i.Value), int(i.Value) + n.Cols, int(j.Value), int(j.Value) + n.Cols}
+	return from, b, b.k <= from.Rows && b.l <= from.Cols
+}
+
+// ruleDiagonal is the diagonal of a product, of which nothing else is computed. It returns nil where n is none.
+func (r *rewriter) ruleDiagonal(n *expr.Node) *expr.Node {
+	from, b, ok := diagonal(n)
+	if !ok {
 		return nil
 	}
 	c := r.onlyProduct(from)

@@ -112,6 +112,17 @@ func verify(p *planner) {
 	schedule(p)
 }
 
+// view is a node that reads rows and columns of a matrix, or a diagonal, as the matrix that those are.
+func view(p *planner, n *expr.Node) *expr.Node {
+	if from, b, ok := window(n); ok && from.Kind == expr.Leaf {
+		return p.leaf(p.operand(from).part(b))
+	}
+	if from, b, ok := diagonal(n); ok && from.Kind == expr.Leaf {
+		return p.leaf(p.operand(from).part(b).diagonal().read(true))
+	}
+	return n
+}
+
 // schedule finds the last use of each memory, and refuses a plan for which there is not enough.
 func schedule(p *planner) {
 	all := p.plan
@@ -121,27 +132,28 @@ func schedule(p *planner) {
 			all.Last[b.Mem] = i
 		}
 	}
-	made, live := make([]bool, len(all.Memories)), 0
+	made, live, most := make([]bool, len(all.Memories)), 0, 0
 	for i, s := range all.Steps {
 		ranges := 0
 		for _, b := range s.Bindings {
 			if all.Memories[b.Mem].Windowed {
 				ranges += bound(p, b)
 			}
-			if b.Mem >= len(p.Memories) && !made[b.Mem] {
+			if b.Mem >= len(p.Memories) && !made[b.Mem] && !all.Memories[b.Mem].Windowed {
 				made[b.Mem] = true
 				live += all.Memories[b.Mem].Size
 			}
 		}
-		if p.Free > 0 && uint64(live+ranges) > p.Free {
-			p.tooMuch("Assign", strconv.Itoa(live+ranges), " bytes used at once, there is room for ", strconv.Itoa(int(p.Free)))
-		}
+		most = max(most, live+ranges)
 		for _, b := range s.Bindings {
 			if made[b.Mem] && all.Last[b.Mem] == i {
 				made[b.Mem] = false
 				live -= all.Memories[b.Mem].Size
 			}
 		}
+	}
+	if p.Free > 0 && uint64(most) > p.Free {
+		p.tooMuch("Assign", strconv.Itoa(most), " bytes used at once, there is room for ", strconv.Itoa(int(p.Free)))
 	}
 }
 
