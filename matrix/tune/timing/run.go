@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tune
+package timing
 
 import (
 	"cmp"
@@ -43,9 +43,9 @@ const (
 
 // Run times the variants of kernels on the adapter of a device. It does so in rounds, so that other load on the machine affects all of
 // them alike, and on further devices that it opens on the adapter, so that work queued on dev does not wait. The results are merged with
-// those in the adapter's file; [Results.Save] saves them and [Results.Apply] uses them. If the adapter cannot be found, or no kernel has
-// several variants on it, the error is [gpu.ErrUnsupported].
-func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
+// known ones, nil for none, which stay as they are. If the adapter cannot be found, or no kernel has several variants on it, the error is
+// [gpu.ErrUnsupported].
+func Run(ctx context.Context, dev *gpu.Device, known *Results, o Options) (*Results, error) {
 	const op = "Run"
 	if err := fault.Ended(ctx, "tune: ", op); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 		o.Rounds = usualRounds
 	}
 	if o.Work == nil {
-		o.Work = suite()
+		o.Work = Suite()
 	}
 	for _, w := range o.Work {
 		if err := w.check(); err != nil {
@@ -69,11 +69,10 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 		return nil, err
 	}
 	defer func() { _ = t.dev.Close() }()
-	r, err := Load(dev.Info())
-	if err != nil {
-		r = fresh(dev.Info())
+	r := Fresh(dev.Info())
+	if known != nil {
+		r.Choices = slices.Clone(known.Choices)
 	}
-	r.Off = false
 	for i, w := range o.Work {
 		c, err := t.choose(ctx, &w, o.Rounds)
 		if err != nil {

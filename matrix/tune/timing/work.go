@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tune
+package timing
 
 import (
 	"errors"
@@ -95,8 +95,8 @@ func (w *Work) check() error {
 	return nil
 }
 
-// suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
-func suite() []Work {
+// Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
+func Suite() []Work {
 	return []Work{
 		{"product", 64, 64, 64, 0},
 		{"product", 256, 256, 256, 0},
