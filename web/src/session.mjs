@@ -10,6 +10,7 @@ import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
+import {Tuning} from './tuning.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -34,6 +35,7 @@ export class Session extends Connection {
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
   recording = null;
+  tuning = new Tuning(this);
 
   // Functions that the page forgets to close.
   #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => {
@@ -44,12 +46,12 @@ export class Session extends Connection {
   /**
    * Starts the program for a device.
    * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
-   * @param {{power?: string, debug: string, threads?: number}} options
+   * @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options
    */
-  static open(sources, device, {power, debug, threads}) {
+  static open(sources, device, {power, debug, threads, tuning}) {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
-    return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+    return Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug, tuning});
   }
 
   get device() { return this.#device; }

@@ -3,11 +3,11 @@
 package timing
 
 import (
-	"bytes"
 	"io"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -20,15 +20,20 @@ func Read(from io.Reader, i gpu.AdapterInfo) (*Results, error) {
 		return nil, fail(op, gpu.ErrInvalid, "no reader")
 	}
 	text, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fail(op, gpu.ErrInvalid, err.Error())
-	case len(text) > mostBytes:
-		return nil, fail(op, gpu.ErrInvalid, "more than ", mostBytes, " bytes")
 	}
-	p, r := &reader{in: jsontext.NewDecoder(bytes.NewBuffer(text))}, new(Results)
+	return Parse(string(text), i)
+}
+
+// Parse is [Read] for a text.
+func Parse(text string, i gpu.AdapterInfo) (*Results, error) {
+	if len(text) > mostBytes {
+		return nil, fail("Read", gpu.ErrInvalid, "more than ", mostBytes, " bytes")
+	}
+	p, r := &reader{text: text}, new(Results)
 	p.results(r)
-	if rest := text[p.in.InputOffset():]; p.err == nil && len(bytes.TrimSpace(rest)) > 0 {
+	if p.peek(); p.at < len(text) {
 		p.stop("the text goes on after its }")
 	}
 	if p.err != nil {
@@ -43,84 +48,173 @@ func Read(from io.Reader, i gpu.AdapterInfo) (*Results, error) {
 	return r, nil
 }
 
-// reader walks over a text token by token. After an error nothing more is read. Package encoding/json would be a tenth of the program of a
-// page.
+// reader walks over a text of JSON. After an error nothing more is read. Package encoding/json, and a decoder of all of JSON, would take more of
+// the program of a page than everything else that a tuner needs.
 type reader struct {
-	in  *jsontext.Decoder
-	err error
+	text  string
+	at    int
+	depth int
+	err   error
 }
+
+// mostDepth is how deep values may be nested.
+const mostDepth = 20
 
 func (p *reader) stop(detail ...any) {
 	if p.err == nil {
-		p.err = fail("Read", gpu.ErrInvalid, append([]any{"byte ", p.in.InputOffset(), ": "}, detail...)...)
+		p.err = fail("Read", gpu.ErrInvalid, append([]any{"byte ", p.at, ": "}, detail...)...)
 	}
 }
 
-// next reads a token of a kind and returns its text.
-func (p *reader) next(kind jsontext.Kind) string {
-	if p.err != nil {
-		return ""
+// peek returns the byte with which the next token begins, 0 at the end and after an error.
+func (p *reader) peek() byte {
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
+		p.at++
 	}
-	t, err := p.in.ReadToken()
-	switch {
-	case err != nil:
-		p.stop(err.Error())
-	case t.Kind() != kind:
-		p.stop("expected a ", kind.String())
-	default:
-		return t.String()
+	if p.err != nil || p.at == len(p.text) {
+		return 0
 	}
-	return ""
+	return p.text[p.at]
+}
+
+// next reads a byte that has to be there.
+func (p *reader) next(want byte) {
+	if p.peek() != want {
+		p.stop("expected a ", strconv.QuoteRune(rune(want)))
+		return
+	}
+	p.at++
+}
+
+// several calls item for each of the values between two brackets, to read it.
+func (p *reader) several(from, to byte, item func()) {
+	p.next(from)
+	if p.depth++; p.depth > mostDepth {
+		p.stop("values nested too deep")
+	}
+	for first := true; p.err == nil && p.peek() != to; first = false {
+		if !first {
+			p.next(',')
+		}
+		item()
+	}
+	p.depth--
+	p.next(to)
 }
 
 // object calls field for each key of an object, to read its value. A value that is not read is skipped.
 func (p *reader) object(field func(key string)) {
-	p.next('{')
-	for p.err == nil && p.in.PeekKind() != '}' {
-		key := p.next('"')
-		before := p.in.InputOffset()
-		if field(key); p.err == nil && p.in.InputOffset() == before {
-			if err := p.in.SkipValue(); err != nil {
-				p.stop(err.Error())
-			}
+	p.several('{', '}', func() {
+		var key string
+		p.string(&key)
+		p.next(':')
+		p.peek()
+		before := p.at
+		if field(key); p.at == before {
+			p.skip()
+		}
+	})
+}
+
+func (p *reader) list(item func()) { p.several('[', ']', item) }
+
+// skip reads any value.
+func (p *reader) skip() {
+	var text string
+	switch p.peek() {
+	case '{':
+		p.object(func(string) {})
+	case '[':
+		p.list(p.skip)
+	case '"':
+		p.string(&text)
+	default:
+		if p.word() == "" {
+			p.stop("expected a value")
 		}
 	}
-	p.next('}')
 }
 
-// list calls item for each element of an array, to read it.
-func (p *reader) list(item func()) {
-	p.next('[')
-	for p.err == nil && p.in.PeekKind() != ']' {
-		item()
+// word reads a number, or true, false or null.
+func (p *reader) word() string {
+	p.peek()
+	from := p.at
+	for p.err == nil && p.at < len(p.text) && strings.IndexByte(",]}: \t\r\n\"[{", p.text[p.at]) < 0 {
+		p.at++
 	}
-	p.next(']')
+	return p.text[from:p.at]
 }
-
-func (p *reader) text(to *string) { *to = p.next('"') }
 
 func (p *reader) flag(to *bool) {
-	if p.err != nil {
-		return
-	}
-	t, err := p.in.ReadToken()
-	switch {
-	case err != nil:
-		p.stop(err.Error())
-	case t.Kind() != 't' && t.Kind() != 'f':
+	word := p.word()
+	if *to = word == "true"; !*to && word != "false" {
 		p.stop("expected true or false")
-	default:
-		*to = t.Kind() == 't'
 	}
 }
 
 // number reads a whole number of so many bits.
 func (p *reader) number(bits int) int64 {
-	n, err := strconv.ParseInt(p.next('0'), 10, bits+1)
-	if err != nil || n < 0 && bits < 63 {
-		p.stop("no number of ", bits, " bits")
+	n, err := strconv.ParseInt(p.word(), 10, 64)
+	if err != nil || n < 0 && bits < 63 || bits < 63 && n>>bits != 0 {
+		p.stop("expected a whole number of ", bits, " bits")
 	}
 	return n
+}
+
+// string reads a text.
+func (p *reader) string(to *string) {
+	var text []byte
+	for p.next('"'); p.err == nil; {
+		switch c := p.byte(); {
+		case c == '"':
+			*to = string(text)
+			return
+		case c < ' ':
+			p.stop("a text without an end, or with control characters")
+		case c != '\\':
+			text = append(text, c)
+		default:
+			text = p.escape(text)
+		}
+	}
+}
+
+// byte reads one within a text, 0 at the end.
+func (p *reader) byte() (c byte) {
+	if p.at < len(p.text) {
+		c = p.text[p.at]
+		p.at++
+	}
+	return c
+}
+
+// escape appends what stands behind a backslash.
+func (p *reader) escape(text []byte) []byte {
+	c := p.byte()
+	if i := strings.IndexByte("\"\\/bfnrt", c); i >= 0 {
+		return append(text, "\"\\/\b\f\n\r\t"[i])
+	}
+	if c != 'u' {
+		p.stop("an unknown escape")
+		return text
+	}
+	r := p.unit()
+	if utf16.IsSurrogate(r) && strings.HasPrefix(p.text[p.at:], `\u`) {
+		p.at += 2
+		r = utf16.DecodeRune(r, p.unit())
+	}
+	return utf8.AppendRune(text, r)
+}
+
+// unit reads four hexadecimal digits.
+func (p *reader) unit() rune {
+	digits := p.text[p.at:min(p.at+4, len(p.text))]
+	n, err := strconv.ParseUint(digits, 16, 16)
+	if err != nil || len(digits) < 4 {
+		p.stop("an unknown escape")
+	}
+	p.at += len(digits)
+	return rune(n)
 }
 
 func (p *reader) results(r *Results) {
@@ -129,7 +223,7 @@ func (p *reader) results(r *Results) {
 		case "version":
 			r.Version = int(p.number(31))
 		case "kernels":
-			p.text(&r.Kernels)
+			p.string(&r.Kernels)
 		case "adapter":
 			p.adapter(&r.Adapter)
 		case "off":
@@ -150,7 +244,7 @@ func (p *reader) adapter(a *Adapter) {
 	p.object(func(key string) {
 		switch to := texts[key]; {
 		case to != nil:
-			p.text(to)
+			p.string(to)
 		case key == "max_invocations":
 			a.MaxInvocations = uint32(p.number(32))
 		case key == "max_workgroup_memory":
@@ -164,7 +258,7 @@ func (p *reader) choice(c *Choice) {
 	p.object(func(key string) {
 		switch to := texts[key]; {
 		case to != nil:
-			p.text(to)
+			p.string(to)
 		case key == "layout":
 			c.Layout = uint8(p.number(8))
 		case key == "log2":
@@ -189,7 +283,7 @@ func (p *reader) timing(t *Timing) {
 	p.object(func(key string) {
 		switch key {
 		case "variant":
-			p.text(&t.Variant)
+			p.string(&t.Variant)
 		case "first_ns":
 			t.First = p.number(63)
 		case "ns":
@@ -206,22 +300,21 @@ func (r *Results) Write(to io.Writer) error {
 	if r == nil || to == nil {
 		return fail(op, gpu.ErrInvalid, "no results, or no writer")
 	}
-	w := &writer{}
-	w.results(r)
-	if w.err == nil {
-		_, w.err = to.Write(append(w.text, '\n'))
-	}
-	if w.err != nil {
-		return fail(op, gpu.ErrInvalid, w.err.Error())
+	if _, err := io.WriteString(to, r.Text()+"\n"); err != nil {
+		return fail(op, gpu.ErrInvalid, err.Error())
 	}
 	return nil
 }
 
-// writer appends to a text.
-type writer struct {
-	text []byte
-	err  error
+// Text is what [Results.Write] writes.
+func (r *Results) Text() string {
+	w := &writer{}
+	w.results(r)
+	return string(w.text)
 }
+
+// writer appends to a text.
+type writer struct{ text []byte }
 
 // add appends texts of JSON, and numbers, which are values.
 func (w *writer) add(parts ...any) {
@@ -244,11 +337,16 @@ func (w *writer) fields(pairs ...string) {
 			w.add(`"`, text, `":`)
 			continue
 		}
-		var err error
-		if w.text, err = jsontext.AppendQuote(w.text, text); w.err == nil {
-			w.err = err
+		w.add(`"`)
+		for _, r := range text { // of which some may be no characters
+			if r < ' ' || r == '"' || r == '\\' {
+				w.text = append(w.text, `\u00`...)
+				w.text = append(w.text, "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
+				continue
+			}
+			w.text = utf8.AppendRune(w.text, r)
 		}
-		w.add(",")
+		w.add(`",`)
 	}
 }
 

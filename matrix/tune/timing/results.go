@@ -5,7 +5,6 @@
 package timing
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -89,8 +88,21 @@ func quartile(runs []int64) float64 {
 	if len(runs) == 0 {
 		return math.Inf(1)
 	}
-	sorted := slices.Sorted(slices.Values(runs))
-	return float64(sorted[(len(sorted)-1)/4])
+	// Sorting would be code that programs for pages have no other use for.
+	for _, v := range runs {
+		below, equal := 0, 0
+		for _, u := range runs {
+			if u < v {
+				below++
+			} else if u == v {
+				equal++
+			}
+		}
+		if k := (len(runs) - 1) / 4; below <= k && k < below+equal {
+			return float64(v)
+		}
+	}
+	return math.Inf(1) // never
 }
 
 // beats reports whether a variant is clearly faster than another, over all rounds and also over the later ones. In the later rounds only
@@ -265,19 +277,22 @@ func Describe(i gpu.AdapterInfo) Adapter {
 	return Adapter{i.Driver, i.Name, i.Vendor, i.Backend, i.Kind.String(), i.Limits.MaxInvocations, i.Limits.MaxWorkgroupMemory}
 }
 
-// merge replaces the choice of the same class, or appends a new one.
+// merge replaces the choice of the same class, or inserts a new one.
 func (r *Results) merge(c Choice) {
-	same := func(o Choice) bool {
-		return o.Family == c.Family && o.DType == c.DType && o.Layout == c.Layout && o.Log2 == c.Log2
+	key, i := c.key(), 0
+	for i < len(r.Choices) && r.Choices[i].key() < key {
+		i++
 	}
-	if i := slices.IndexFunc(r.Choices, same); i >= 0 {
+	if i < len(r.Choices) && r.Choices[i].key() == key {
 		r.Choices[i] = c
 		return
 	}
-	r.Choices = append(r.Choices, c)
-	slices.SortStableFunc(r.Choices, func(x, y Choice) int {
-		return cmp.Or(cmp.Compare(x.Family, y.Family), cmp.Compare(x.DType, y.DType), cmp.Compare(x.Layout, y.Layout), slices.Compare(x.Log2[:], y.Log2[:]))
-	})
+	r.Choices = slices.Insert(r.Choices, i, c)
+}
+
+// key is what choices of one class have in common.
+func (c *Choice) key() string {
+	return c.Family + " " + c.DType + " " + string([]byte{c.Layout, c.Log2[0], c.Log2[1], c.Log2[2]})
 }
 
 // fail makes an error of package tune, whose functions users call.

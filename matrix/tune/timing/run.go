@@ -3,7 +3,6 @@
 package timing
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -177,13 +176,10 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	if err := t.rounds(ctx, b, &o, list, rounds); err != nil {
 		return nil, err
 	}
-	limit := faster * usual.quartile()
-	slices.SortFunc(list, func(x, y *Timing) int { return cmp.Compare(x.quartile(), y.quartile()) })
-	list = slices.DeleteFunc(list, func(v *Timing) bool { return v == usual || v.quartile() > limit })
-	if len(list) == 0 {
+	if list = fastest(list, usual); len(list) == 0 {
 		return c, nil
 	}
-	list = append(list[:min(len(list), contenders)], usual)
+	list = append(list, usual)
 	if err := t.rounds(ctx, b, &o, list, rounds+trials); err != nil {
 		return nil, err
 	}
@@ -192,6 +188,23 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	}
 	c.Best, _ = c.decide()
 	return c, nil
+}
+
+// fastest returns those that are clearly faster than the usual one, a few at most.
+func fastest(list []*Timing, usual *Timing) (few []*Timing) {
+	for len(few) < contenders {
+		best, limit := (*Timing)(nil), faster*usual.quartile()
+		for _, v := range list {
+			if q := v.quartile(); v != usual && q <= limit && !slices.Contains(few, v) {
+				best, limit = v, q
+			}
+		}
+		if best == nil {
+			break
+		}
+		few = append(few, best)
+	}
+	return few
 }
 
 // rounds times variants by turns, the last one being as good as any to tell how many calls a timing takes.
@@ -221,7 +234,7 @@ func (t *tuner) trial(ctx context.Context, b *bench, o *offer, c *Choice) error 
 		err := b.dst.AssignContext(ctx, b.expr)
 		var got []float32
 		if err == nil {
-			got, err = b.dst.Read(ctx)
+			got, err = elements(ctx, b.dst)
 		}
 		for range trials {
 			if err == nil {
