@@ -350,14 +350,14 @@ func (w *writer) fields(pairs ...string) {
 	}
 }
 
-// listed appends an array.
-func listed[T any](w *writer, list []T, add func(v *T)) {
+// list appends an array of so many values.
+func (w *writer) list(count int, add func(i int)) {
 	w.add("[")
-	for i := range list {
+	for i := range count {
 		if i > 0 {
 			w.add(",")
 		}
-		add(&list[i])
+		add(i)
 	}
 	w.add("]")
 }
@@ -369,7 +369,7 @@ func (w *writer) results(r *Results) {
 	w.add(`"adapter":{`)
 	w.fields("driver", a.Driver, "name", a.Name, "vendor", a.Vendor, "backend", a.Backend, "kind", a.Kind)
 	w.add(`"max_invocations":`, int64(a.MaxInvocations), `,"max_workgroup_memory":`, int64(a.MaxMemory), `},"off":`, r.Off, `,"choices":`)
-	listed(w, r.Choices, w.choice)
+	w.list(len(r.Choices), func(i int) { w.choice(&r.Choices[i]) })
 	w.add("}")
 }
 
@@ -377,15 +377,16 @@ func (w *writer) choice(c *Choice) {
 	w.add("{")
 	w.fields("family", c.Family, "dtype", c.DType)
 	w.add(`"layout":`, int64(c.Layout), `,"log2":`)
-	listed(w, c.Log2[:], func(n *uint8) { w.add(int64(*n)) })
+	w.list(len(c.Log2), func(i int) { w.add(int64(c.Log2[i])) })
 	w.add(",")
 	w.fields("shape", c.Shape, "usual", c.Usual, "best", c.Best)
 	w.add(`"timings":`)
-	listed(w, c.Timings, func(t *Timing) {
+	w.list(len(c.Timings), func(i int) {
+		t := &c.Timings[i]
 		w.add("{")
 		w.fields("variant", t.Variant)
 		w.add(`"first_ns":`, t.First, `,"ns":`)
-		listed(w, t.Runs, func(ns *int64) { w.add(*ns) })
+		w.list(len(t.Runs), func(i int) { w.add(t.Runs[i]) })
 		w.add(`,"wrong":`, t.Wrong, "}")
 	})
 	w.add("}")

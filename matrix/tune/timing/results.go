@@ -122,11 +122,12 @@ func (c *Choice) Quartile(variant string) float64 {
 
 // timing finds the timing of a variant.
 func (c *Choice) timing(variant string) *Timing {
-	i := slices.IndexFunc(c.Timings, func(t Timing) bool { return t.Variant == variant })
-	if i < 0 {
-		return nil
+	for i := range c.Timings {
+		if c.Timings[i].Variant == variant {
+			return &c.Timings[i]
+		}
 	}
-	return &c.Timings[i]
+	return nil
 }
 
 // decide returns the variant that is clearly faster than the usual one, "" if there is none, and the one that is used until it is
@@ -287,7 +288,9 @@ func (r *Results) merge(c Choice) {
 		r.Choices[i] = c
 		return
 	}
-	r.Choices = slices.Insert(r.Choices, i, c)
+	r.Choices = append(r.Choices, c)
+	copy(r.Choices[i+1:], r.Choices[i:])
+	r.Choices[i] = c
 }
 
 // key is what choices of one class have in common.

@@ -70,7 +70,7 @@ func Run(ctx context.Context, dev *gpu.Device, known *Results, o Options) (*Resu
 	defer func() { _ = t.dev.Close() }()
 	r := Fresh(dev.Info())
 	if known != nil {
-		r.Choices = slices.Clone(known.Choices)
+		r.Choices = append(r.Choices, known.Choices...)
 	}
 	for i, w := range o.Work {
 		c, err := t.choose(ctx, &w, o.Rounds)
