@@ -18,10 +18,10 @@ async function forged(gpu) {
 
 /** The kernel that computes what was timed. @param {import('/dist/index.mjs').Gpu} gpu */
 async function kernelOf(gpu) {
-  const a = gpu.ones(64, 64), b = gpu.ones(64, 64), {launches} = await a.mul(0.5).add(b).explain();
+  const a = gpu.ones(64, 64), b = gpu.ones(64, 64), {kernels} = await a.mul(0.5).add(b).explain();
   a.close();
   b.close();
-  return launches[0].kernel;
+  return kernels[0].kernel;
 }
 
 const uses = async (gpu) => (await kernelOf(gpu)).includes('several');
