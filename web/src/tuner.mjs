@@ -64,7 +64,7 @@ async function begin(session) {
   const stored = await database('readonly', (store) => store.get(known.key)).catch(() => undefined); // which some pages may not use
   if (stored === undefined) return known;
   try {
-    if (typeof stored !== 'string') throw failure('ErrInvalid', 'tuning', `${show(stored)} is no text`);
+    if (typeof stored !== 'string' || stored === '') throw failure('ErrInvalid', 'tuning', `${show(stored)} is no text of results`);
     await use(session, 'tuning', stored);
     known.text = stored;
   } catch (error) {
