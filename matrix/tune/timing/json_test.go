@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// odd names every kind of character that JSON writes in a way of its own.
+// oddName has every kind of character that JSON writes in a way of its own.
 const oddName = "a\"b\\c/\x00\x1f\t\n é世\U0001F600 \u2028"
 
 func sample() (*Results, gpu.AdapterInfo) {
@@ -82,10 +82,24 @@ func TestBadJSON(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{`"version":1`, `"version":1.5`}, {`"version":1`, `"version":"1"`}, {`"version":1`, `"version":`}, {`"version":1`, `"version":99999999999999999999`},
-		{`"layout":0`, `"layout":256`}, {`"layout":0`, `"layout":-1`}, {`"off":false`, `"off":0`}, {`"off":false`, `"off":null`}, {`"choices":[`, `"choices":[,`},
-		{`"choices":[`, `"choices":{`}, {`"driver":"`, `"driver":"\x`}, {`"driver":"`, `"driver":"\u12`}, {`"driver":"`, "\"driver\":\"\n"}, {`"driver":`, `"driver"`},
-		{`{"version"`, `{version`}, {`,"off"`, ` "off"`}, {`"off"`, `"x":` + strings.Repeat("[", 1000) + `,"off"`}, {`"kernels"`, `"x":,"kernels"`},
+		{`"version":1`, `"version":1.5`},
+		{`"version":1`, `"version":"1"`},
+		{`"version":1`, `"version":`},
+		{`"version":1`, `"version":99999999999999999999`},
+		{`"layout":0`, `"layout":256`},
+		{`"layout":0`, `"layout":-1`},
+		{`"off":false`, `"off":0`},
+		{`"off":false`, `"off":null`},
+		{`"choices":[`, `"choices":[,`},
+		{`"choices":[`, `"choices":{`},
+		{`"driver":"`, `"driver":"\x`},
+		{`"driver":"`, `"driver":"\u12`},
+		{`"driver":"`, "\"driver\":\"\n"},
+		{`"driver":`, `"driver"`},
+		{`{"version"`, `{version`},
+		{`,"off"`, ` "off"`},
+		{`"off"`, `"x":` + strings.Repeat("[", 1000) + `,"off"`},
+		{`"kernels"`, `"x":,"kernels"`},
 	} {
 		changed := strings.Replace(text, c[0], c[1], 1)
 		if changed == text {
