@@ -74,3 +74,4 @@ export * from "./types/sparse.js";
 export * from "./types/tasks.js";
 export * from "./types/tensor.js";
 export * from "./types/transfer.js";
+export * from "./types/tuning.js";

@@ -21,7 +21,7 @@ func ExampleRun() {
 	defer dev.Close()
 	r, err := tune.Run(ctx, dev, tune.Options{Work: []tune.Work{{Family: "softmax", Rows: 777, Cols: 333}}})
 	if err == nil {
-		err = r.Save(dev.Info())
+		err = tune.Save(r, dev.Info())
 	}
 	if err == nil {
 		err = r.Apply(dev)

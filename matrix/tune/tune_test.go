@@ -21,6 +21,7 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
+	"github.com/sublet-gpu/sublet/matrix/tune/timing"
 )
 
 func TestMain(m *testing.M) { devtest.Main(m) }
@@ -51,7 +52,7 @@ func open(t *testing.T, opts ...gpu.Option) *gpu.Device {
 
 // inUse returns what the planner of a device knows.
 func inUse(dev *gpu.Device) (tuned *kernels.Tuned) {
-	exec.Of(dev).Tune(func(info *plan.Device) { tuned, _ = info.Tuned.(*kernels.Tuned) })
+	exec.Of(dev).Tune(func(info *plan.Device) { tuned = info.Tuned })
 	return tuned
 }
 
@@ -74,43 +75,11 @@ func product(ctx context.Context, dev *gpu.Device) error {
 
 // made is results with one choice, in which another variant is the best.
 func made(dev *gpu.Device) *Results {
-	r := fresh(dev.Info())
-	r.merge(Choice{Family: "product", DType: "float32", Layout: 2, Log2: [3]uint8{6, 6, 6}, Shape: "product:40x50x40:nt", Usual: "native", Timings: []Timing{
+	r := timing.Fresh(dev.Info())
+	r.Choices = append(r.Choices, Choice{Family: "product", DType: "float32", Layout: 2, Log2: [3]uint8{6, 6, 6}, Shape: "product:40x50x40:nt", Usual: "native", Timings: []Timing{
 		{Variant: "native", First: 100, Runs: []int64{100, 90, 110, 120}}, {Variant: "tile 8 1 1 1 in 1", First: 100, Runs: []int64{50, 40, 60, 500}},
 	}})
 	return r
-}
-
-// TestDecide has a variant used where it is clearly faster in the lower quartile, right, and its first call no later.
-func TestDecide(t *testing.T) {
-	usual := Timing{Variant: "a in 1", First: 1000, Runs: []int64{100, 100, 100, 100, 900, 100}}
-	runs := func(ns int64) []int64 { return []int64{ns, ns, ns, ns, ns, ns} }
-	for name, c := range map[string]struct {
-		others       []Timing
-		best, sooner string
-	}{
-		"alone":             {nil, "", ""},
-		"a little":          {[]Timing{{Variant: "b", First: 1000, Runs: runs(96)}}, "", ""},
-		"lucky once":        {[]Timing{{Variant: "b", First: 1000, Runs: []int64{10, 120, 120, 120, 120, 120}}}, "", ""},
-		"lucky at first":    {[]Timing{{Variant: "b", First: 1000, Runs: []int64{50, 50, 50, 100, 100, 100}}}, "", ""},
-		"clearly":           {[]Timing{{Variant: "b", First: 1050, Runs: []int64{90, 90, 90, 5000, 90, 90}}, {Variant: "c", First: 1000, Runs: runs(94)}}, "b", ""},
-		"wrong":             {[]Timing{{Variant: "b", First: 1000, Runs: runs(9), Wrong: true}}, "", ""},
-		"fewer rounds":      {[]Timing{{Variant: "b", First: 1000, Runs: runs(9)[:5]}}, "", ""},
-		"first unknown":     {[]Timing{{Variant: "b", Runs: runs(9)}}, "", ""},
-		"first later":       {[]Timing{{Variant: "b", First: 1060, Runs: runs(9)}, {Variant: "c", First: 900, Runs: runs(50)}}, "c", ""},
-		"other parts":       {[]Timing{{Variant: "b in 2", First: 1060, Runs: runs(9)}}, "", ""},
-		"in the background": {[]Timing{{Variant: "b in 1", First: 9000, Runs: runs(9)}}, "b in 1", "a in 1"},
-		"not timed":         {[]Timing{{Variant: "b", First: 1}}, "", ""},
-	} {
-		choice := Choice{Usual: "a in 1", Timings: append(c.others, usual)}
-		if best, sooner := choice.decide(); best != c.best || sooner != c.sooner {
-			t.Errorf("%s: %q, %q", name, best, sooner)
-		}
-		choice.Timings = c.others
-		if best, _ := choice.decide(); best != "" {
-			t.Errorf("%s, without the usual variant: %q", name, best)
-		}
-	}
 }
 
 // TestFiles saves results, has another device use them, and switches them off.
@@ -118,7 +87,7 @@ func TestFiles(t *testing.T) {
 	ctx, dev := t.Context(), open(t)
 	devtest.Check(t, Use(dev)) // nothing
 	r := made(dev)
-	devtest.Check(t, r.Save(dev.Info()))
+	devtest.Check(t, Save(r, dev.Info()))
 	if got := inUse(dev); got != nil {
 		t.Error("used before it is told to")
 	}
@@ -169,7 +138,7 @@ func TestHostileFiles(t *testing.T) {
 	dev := open(t, gpu.WithLogger(log))
 	path, err := Path(dev.Info())
 	devtest.Check(t, err)
-	devtest.Check(t, made(dev).Save(dev.Info()))
+	devtest.Check(t, Save(made(dev), dev.Info()))
 	good, err := os.ReadFile(path)
 	devtest.Check(t, err)
 	swapped := func(old, other string) string {
@@ -187,14 +156,14 @@ func TestHostileFiles(t *testing.T) {
 		"no JSON":         {"\x00\xff{", gpu.ErrInvalid},
 		"another type":    {`[1]`, gpu.ErrInvalid},
 		"deep":            {strings.Repeat("[", 100_000), gpu.ErrInvalid},
-		"too long":        {string(good) + strings.Repeat(" ", mostBytes), gpu.ErrInvalid},
+		"too long":        {string(good) + strings.Repeat(" ", 4<<20), gpu.ErrInvalid},
 		"a huge number":   {swapped(`"first_ns":100`, `"first_ns":1e400`), gpu.ErrInvalid},
 		"no time":         {swapped(`[50,40`, `[0,40`), gpu.ErrInvalid},
 		"negative":        {swapped(`"first_ns":100`, `"first_ns":-1`), gpu.ErrInvalid},
 		"a long name":     {swapped(`native`, strings.Repeat("x", 1000)), gpu.ErrInvalid},
 		"no such family":  {swapped(`"family":"product"`, `"family":"x"`), gpu.ErrInvalid},
 		"no such type":    {swapped(`float32`, `float33`), gpu.ErrInvalid},
-		"many choices":    {swapped(`"choices":[`, `"choices":[`+strings.Repeat(`{},`, mostChoices)), gpu.ErrInvalid},
+		"many choices":    {swapped(`"choices":[`, `"choices":[`+strings.Repeat(`{},`, 1000)), gpu.ErrInvalid},
 		"a later format":  {swapped(`"version":1`, `"version":2`), gpu.ErrUnsupported},
 		"another adapter": {swapped(`"name":"`, `"name":"other`+strings.Repeat("\\u001b", 5000)), gpu.ErrUnsupported},
 		"another driver":  {swapped(`"driver":"simd"`, `"driver":"cpu"`), gpu.ErrUnsupported},
@@ -218,14 +187,14 @@ func TestHostileFiles(t *testing.T) {
 	if _, err := Load(dev.Info()); !errors.Is(err, gpu.ErrInvalid) {
 		t.Errorf("a folder is %v", err)
 	}
-	if err := made(dev).Save(dev.Info()); !errors.Is(err, gpu.ErrInvalid) {
+	if err := Save(made(dev), dev.Info()); !errors.Is(err, gpu.ErrInvalid) {
 		t.Errorf("saved to a folder: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); len(left) > 0 {
 		t.Errorf("left %q", left)
 	}
 	for _, r := range []*Results{nil, {}} {
-		if err := errors.Join(r.Save(dev.Info()), r.Write(nil)); err == nil {
+		if err := errors.Join(Save(r, dev.Info()), r.Write(nil)); err == nil {
 			t.Error("saved nothing")
 		}
 	}
@@ -239,7 +208,7 @@ func TestNothingWaits(t *testing.T) {
 	ctx, dev := t.Context(), open(t)
 	devtest.Check(t, product(ctx, dev))
 	ran := 0
-	o := Options{Work: []Work{{"grid", 8, 8, 0, 0}, {"product", 8, 8, 8, 0}}, Rounds: 1, Progress: func(c *Choice, done, all int) {
+	o := Options{Work: []Work{{Family: "grid", Rows: 8, Cols: 8}, {Family: "product", Rows: 8, Cols: 8, Inner: 8}}, Rounds: 1, Progress: func(c *Choice, done, all int) {
 		if c == nil || len(c.Timings) < 2 || done > all {
 			t.Errorf("%d of %d: %+v", done, all, c)
 		}
@@ -251,16 +220,23 @@ func TestNothingWaits(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	second := devtest.Open(t, "simd")
-	s := second.Attach(stateKey{}, func() any { return new(state) }).(*state)
-	s.mu.Lock() // as if the file took its time
+	reading, read := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = timing.Use(second, func() (*Results, error) { // as if the file took its time
+			close(reading)
+			<-read
+			return made(dev), nil
+		})
+	}()
+	<-reading
 	devtest.Soon(t, "a product while the file is read", func() { devtest.Check(t, product(ctx, second)) })
-	s.mu.Unlock()
+	close(read)
 }
 
 // TestAutomatic waits for a device that is used to have read the file by itself.
 func TestAutomatic(t *testing.T) {
 	dev := open(t)
-	devtest.Check(t, made(dev).Save(dev.Info()))
+	devtest.Check(t, Save(made(dev), dev.Info()))
 	second := devtest.Open(t, "simd")
 	devtest.Check(t, product(t.Context(), second))
 	if !devtest.Settles(func() bool { return inUse(second) != nil }) {
@@ -277,7 +253,7 @@ func TestErrors(t *testing.T) {
 	if _, err := Run(ended, dev, Options{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for _, w := range []Work{{}, {"product", 4, 4, 0, 0}, {"vector", 2, 2, 2, 0}, {"product", 1, 2, 2, 0}, {"softmax", 4, 4, 1, 0}, {"softmax", 4, 4, 0, 1}, {"product", 4, 4, 4, 9}, {"grid", -1, 4, 0, 0}} {
+	for _, w := range []Work{{}, {Family: "product", Rows: 4, Cols: 4}, {Family: "vector", Rows: 2, Cols: 2, Inner: 2}, {Family: "product", Rows: 1, Cols: 2, Inner: 2}, {Family: "softmax", Rows: 4, Cols: 4, Inner: 1}, {Family: "softmax", Rows: 4, Cols: 4, Layout: 1}, {Family: "product", Rows: 4, Cols: 4, Inner: 4, Layout: 9}, {Family: "grid", Rows: -1, Cols: 4}} {
 		if _, err := Run(t.Context(), dev, Options{Work: []Work{w}}); !errors.Is(err, gpu.ErrInvalid) && !errors.Is(err, gpu.ErrLimit) {
 			t.Errorf("%+v: %v", w, err)
 		}
@@ -296,7 +272,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, w, err)
 		}
 	}
-	for _, w := range suite() {
+	for _, w := range timing.Suite() {
 		if again, err := ParseWork(w.String()); err != nil || again != w {
 			t.Errorf("%v: %v, %v", w, again, err)
 		}

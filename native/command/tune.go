@@ -119,7 +119,7 @@ func (a *app) tune(ctx context.Context, o tune.Options) error {
 		}
 		r, err := tune.Run(ctx, dev, o)
 		if err == nil {
-			err = r.Save(dev.Info())
+			err = tune.Save(r, dev.Info())
 		}
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (a *app) tuneImport() *cobra.Command {
 				}
 				r, err := tune.Read(from, dev.Info())
 				if err == nil {
-					err = r.Save(dev.Info())
+					err = tune.Save(r, dev.Info())
 				}
 				if err != nil {
 					return err
@@ -212,7 +212,7 @@ func (a *app) tuneSwitch(name, short string, off bool) *cobra.Command {
 				r, err := tune.Load(dev.Info())
 				if err == nil {
 					r.Off = off
-					err = r.Save(dev.Info())
+					err = tune.Save(r, dev.Info())
 				}
 				if err != nil {
 					return err

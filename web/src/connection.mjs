@@ -87,6 +87,7 @@ export class Connection {
     this.#program = program;
     this.memory = program.memory;
     this.message = new Message(program.memory, (words) => this.#answer('sublet_arena', words));
+    this.whole = program.rest.whole;
     program.rest.composed = () => this.message.at;
     program.ended.then((why) => this.#die(why));
   }
@@ -94,7 +95,7 @@ export class Connection {
   /**
    * Starts a Go program and opens its device.
    * @template {Connection} T @param {new (program: Served) => T} Class @param {import('./loader.mjs').Loading | Promise<import('./loader.mjs').Loading>} loading
-   * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, driver?: string, frugal?: boolean, debug?: string}} options
+   * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, driver?: string, frugal?: boolean, debug?: string, tuning?: boolean}} options
    * @returns {Promise<{connection: T, info: any, device: GPUDevice | null}>}
    */
   static async start(Class, loading, mark, options) {

@@ -295,6 +295,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   }
 
   get nn() { return this.#nn; }
+  get tuning() { return this.#session.tuning; }
 
   // Sparse matrices.
 

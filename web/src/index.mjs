@@ -17,25 +17,26 @@ import {abortable, checkSignal, read} from './source.mjs';
 import {Sparse} from './sparse.mjs';
 import {Tensor} from './tensor-expr.mjs';
 import {BatchNorm, BatchStatistics, Optimiser, Quantised} from './training.mjs';
+import {Tuning, recall} from './tuning.mjs';
 
 export {
   BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, MatrixMemory, NN, Optimiser, Param, Params, Quantised, Recording,
-  Sparse, SubletError, Tensor, View,
+  Sparse, SubletError, Tensor, Tuning, View,
 };
 
 // Minifiers shorten the names of classes, by which consoles and debuggers show objects.
-for (const [name, Class] of Object.entries({BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Fn, MatrixMemory, NN, Optimiser, Param, Params, Quantised, SubletError})) {
+for (const [name, Class] of Object.entries({BatchNorm, BatchStatistics, Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Fn, MatrixMemory, NN, Optimiser, Param, Params, Quantised, SubletError, Tuning})) {
   Object.defineProperty(Class, 'name', {value: name, configurable: true});
 }
 
-const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'wasm', 'simdWasm', 'cruncherWasm', 'signal']);
+const OPTIONS = Object.freeze(['device', 'power', 'debug', 'threads', 'tuning', 'wasm', 'simdWasm', 'cruncherWasm', 'signal']);
 /** The level of debugging that is not Go's. */
 const LEAKS = 'leaks';
 const DEVICES = Object.freeze(['auto', 'webgpu', 'simd']);
 
 /** @param {unknown} options */
 async function start(options) {
-  const {device = 'auto', power, threads, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', signal, ...programs} = read('init', options, OPTIONS);
+  const {device = 'auto', power, threads, tuning, debug = Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '', signal, ...programs} = read('init', options, OPTIONS);
   if (!DEVICES.includes(device) && tagOf(device) !== 'GPUDevice') {
     throw failure('ErrInvalid', 'init', `device ${show(device)}; it is "auto", "webgpu", "simd" or a GPUDevice`);
   }
@@ -51,7 +52,8 @@ async function start(options) {
   for (const [name, source] of Object.entries(programs)) {
     if (source !== undefined && (source === null || !['object', 'string'].includes(typeof source))) throw failure('ErrInvalid', 'init', noProgram(name, source));
   }
-  const watched = checkSignal('init', signal), opening = open(device, {power, threads, debug}, programs);
+  if (![undefined, true, false].includes(tuning)) throw failure('ErrInvalid', 'init', `tuning ${show(tuning)}; it is true or false`);
+  const watched = checkSignal('init', signal), opening = open(device, {power, threads, debug, tuning}, programs);
   return abortable('init', watched, opening, (gpu) => gpu.close());
 }
 
@@ -61,10 +63,10 @@ async function settled(source) {
   return Array.isArray(known) ? Promise.all(known) : known;
 }
 
-/** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number}} options @param {Record<string, any>} programs */
-async function open(device, {power, threads, debug}, programs) {
+/** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options @param {Record<string, any>} programs */
+async function open(device, {power, threads, debug, tuning}, programs) {
   const sources = {wasm: await settled(programs.wasm), simdWasm: await settled(programs.simdWasm)}, cruncher = await programs.cruncherWasm;
-  const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads});
+  const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads, tuning});
   if (debug === LEAKS) {
     const {Leaks} = await part(() => import('./leaks.mjs')).catch((error) => {
       opened.connection.close();
@@ -72,6 +74,7 @@ async function open(device, {power, threads, debug}, programs) {
     });
     opened.connection.leaks = new Leaks(import.meta.url);
   }
+  if (tuning !== false) recall(opened.connection).catch(() => {}); // as usual
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

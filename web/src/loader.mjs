@@ -192,13 +192,14 @@ async function instantiate({module, threads, alone}, imports) {
 /** Waits for WebGPU alone, and returns whether it had no errors. A device that is lost is none's to wait for: Go tells. @param {GPUDevice} device @returns {Promise<boolean>} */
 export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(device).catch(() => false);
 
-/** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {string} [driver] of its devices */
-async function programOf(program, driver) {
+/** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {{driver?: string, tuning?: boolean}} start driver: of its devices */
+async function programOf(program, {driver, tuning}) {
   const [loading, Go] = await Promise.all([program, loader ??= goLoader(), glue()]);
   const go = new Go(), Kernels = (await loading.kernels)?.Kernels, kernels = Kernels ? new Kernels() : null;
   go.env.GOGC = GC_PERCENT;
   go.env.GOMEMLIMIT = GC_MEMORY;
   if (driver !== undefined) go.env.SUBLET_DRIVER = driver;
+  if (tuning === false) go.env.SUBLET_TUNE = 'off';
   calmTimers(go);
   if (loading.threads > 1) shareRandom(go);
   if (kernels) go.importObject.sublet = kernels;
@@ -215,11 +216,11 @@ const QUIET = 3000;
 /**
  * Loads and starts a Go program.
  * @param {Loading | Promise<Loading>} loading @param {string} mark an export by which it is known
- * @param {{device?: GPUDevice, driver?: string, settle: (...outcome: any) => void, waiting: () => boolean, refuse: (error: SubletError) => void, [more: string]: unknown}} start what it gets
+ * @param {{device?: GPUDevice, driver?: string, tuning?: boolean, settle: (...outcome: any) => void, waiting: () => boolean, refuse: (error: SubletError) => void, [more: string]: unknown}} start what it gets
  * @returns {Promise<Program>}
  */
 export async function load(loading, mark, start) {
-  const {go, instance, kernels, rest, running, prefetched} = await programOf(loading, start.driver);
+  const {go, instance, kernels, rest, running, prefetched} = await programOf(loading, start);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
   if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 

@@ -13,7 +13,7 @@ export const Command = Object.freeze({
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseRead: 27, SparseTouch: 28,
   Load: 29, Save: 30, Pass: 31, Take: 32, ArrayRead: 33, ArrayMatrix: 34, Reopen: 35,
-  Cancel: 37, Explain: 38, Layer: 39, Record: 40, Replay: 41,
+  Cancel: 37, Explain: 38, Layer: 39, Record: 40, Replay: 41, Tuning: 42, Time: 43, Tuned: 44,
 
   Open: 64, CloseOpened: 65, Compute: 66, Fetch: 67, Evict: 68, Stats: 69, Report: 70, Traffic: 71,
   Array: 72, Get: 73, Set: 74, Dirty: 75, CloseArray: 76,

@@ -37,6 +37,9 @@ export class Rest {
   #coming = null;
   #begun = false;
   #over = false;
+  #arrived = () => {};
+  /** Resolved when all of the program is there. @type {Promise<void>} */
+  whole = new Promise((done) => { this.#arrived = done; });
   /** How many words of the next message are in the arena. @type {() => number} */
   composed = () => 0;
   /** Gets why the rest has not come when the program needs it. @type {(error: any) => void} */
@@ -63,7 +66,10 @@ export class Rest {
   async attach(instance, source) {
     const {exports} = instance;
     this.#exports = exports;
-    if (typeof exports[GO_ON] !== 'function') return instance; // a program that is not split
+    if (typeof exports[GO_ON] !== 'function') { // a program that is not split
+      this.#arrived();
+      return instance;
+    }
     this.#present = false;
     this.#source = source;
     if (!source.now) await this.#come(true);
@@ -208,6 +214,7 @@ export class Rest {
     if (!this.#exports[one]) throw failure('ErrInvalid', 'init', 'the rest of the program is not that of this build');
     new WebAssembly.Instance(module, {...this.#imports, [one]: this.#exports});
     this.#present = true;
+    this.#arrived();
     if (this.#left && this.#depth === 0) this.#goOn(this.#left);
   }
 

@@ -11,6 +11,7 @@ import {Command, MAX_BYTES} from './protocol.mjs';
 import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
 import {Spares} from './spares.mjs';
+import {Tuning} from './tuning.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -41,6 +42,7 @@ export class Session extends Connection {
   place = '';
   /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
   recording = null;
+  tuning = new Tuning(this);
 
   // Functions that the page forgets to close.
   #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => {
@@ -51,13 +53,13 @@ export class Session extends Connection {
   /**
    * Starts the program for a device.
    * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
-   * @param {{power?: string, debug: string, threads?: number}} options
+   * @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options
    */
-  static async open(sources, device, {power, debug, threads}) {
+  static async open(sources, device, {power, debug, threads, tuning}) {
     const own = typeof device === 'string' ? undefined : device;
     const program = suitable(sources, device, {power, threads});
     try {
-      return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug});
+      return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug, tuning});
     } catch (error) {
       const found = await (await program).prefetched; // where there is no adapter, that is the reason
       found?.device.then((device) => device.destroy(), () => {}); // nobody has it

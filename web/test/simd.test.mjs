@@ -25,7 +25,7 @@ globalThis.fetch = async (source, ...more) => {
   }
 };
 
-for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'contract', 'params', 'misuse', 'recordings', 'graphs', 'graph-rules', 'objects', 'files', 'transfer', 'repeats', 'reused', 'cruncher-calls', 'cruncher-arrays', 'cruncher-failures', 'cruncher-tasks', 'cruncher-pipelines']) {
+for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'contract', 'params', 'misuse', 'recordings', 'graphs', 'graph-rules', 'objects', 'files', 'transfer', 'tuning', 'repeats', 'reused', 'cruncher-calls', 'cruncher-arrays', 'cruncher-failures', 'cruncher-tasks', 'cruncher-pipelines']) {
   const {tests} = await import(`../../e2e/testdata/${name}.mjs`), both = Object.entries(tests).filter(([, run]) => run.both);
   assert.ok(both.length > 0, name);
   for (const [what, run] of both) test(`${name}: ${what}`, () => run('simd'));

@@ -21,6 +21,7 @@ import type { Recording } from "./recording.js";
 import type { Leak, Scope } from "./scope.js";
 import type { Sparse } from "./sparse.js";
 import type { Tensor, TensorOperand } from "./tensor.js";
+import type { Tuning } from "./tuning.js";
 
 export interface Gpu extends GpuOperations, NumPyFunctions, GpuMakers {}
 
@@ -59,6 +60,13 @@ export class Gpu {
    * await gpu.nn.mse(gpu.matrix(1, 2, [1, 2]), gpu.matrix(1, 2, [1, 4])).value(); // 2
    */
   readonly nn: NN;
+  /**
+   * Times the variants of kernels on the adapter, and keeps the fastest for later pages.
+   *
+   * @example
+   * (await gpu.tuning.export()).adapter.driver; // "simd"
+   */
+  readonly tuning: Tuning;
 
   /**
    * Loads a parameter dictionary of TVM or CVM Runtime (.params). Each array is in memory of the device as soon as its data have

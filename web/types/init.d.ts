@@ -38,6 +38,8 @@ export interface InitOptions {
    * {@link Gpu.close}, or that were forgotten and collected. Nothing by default, at no cost.
    */
   readonly debug?: "calls" | "kernels" | "wgsl" | "leaks" | "";
+  /** Whether to compute by the variants of kernels that {@link Tuning.run} found to be faster here, which is the default. */
+  readonly tuning?: boolean;
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
   readonly cruncherWasm?: Program;
   /** Gives up: `ErrAborted`, whose `cause` is the signal's reason. What is being compiled then is there for the next call. */

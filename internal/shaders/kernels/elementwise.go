@@ -25,7 +25,7 @@ func Linear(n int, t fuse.Type, d *Device) *Launch {
 	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
 	each := linearSize
 	var sooner *Launch
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		v, later := d.choose(FamilyLinear, t, 1, n, &linear256)
 		if v != &linear256 {
 			k.form, each, k.params = v.form, v.size*v.each, append(k.params, v.size, v.each)
@@ -35,9 +35,7 @@ func Linear(n int, t fuse.Type, d *Device) *Launch {
 		}
 	}
 	l := k.launch(shaders.Ceil(vectors, each), n, vectors)
-	if tunes {
-		l.Sooner = sooner
-	}
+	l.Sooner = sooner
 	return l
 }
 
@@ -60,7 +58,7 @@ func wastes(cols, wide int) bool {
 // Grid plans a pass over a result of any layout, with at least one element.
 func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 	v := d.shipped().grid
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		v, _ = d.choose(FamilyGrid, t, rows, cols, v)
 	}
 	wide := width(v.size, rows, cols, v.size)
@@ -77,7 +75,7 @@ func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	var sooner *Launch
 	v := d.shipped().block[shaders.Bit(rows*cols >= manyBlocks*16)]
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		var later bool
 		if v, later = d.choose(FamilyBlock, t, rows, cols, v); later {
 			sooner = Block(rows, cols, t, d.untuned())
@@ -92,9 +90,7 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	across := shaders.Ceil(cols, 4*wide*v.each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each}}
 	l := k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)
-	if tunes {
-		l.Sooner = sooner
-	}
+	l.Sooner = sooner
 	return l
 }
 

@@ -12,7 +12,6 @@ import (
 //go:embed elementwise/several.wgsl
 var severalText string
 
-// mapSeveral is no variant of programs for pages, which leave it out.
 var mapSeveral = &form{"elementwise/several", &severalText, "TAIL SIZE EACH", 0, 4, &member{noText, func(k *Kernel) bool { return k.params[0] == 0 }}}
 
 func noText(*Kernel, *fuse.Func) string { return "" }

@@ -28,7 +28,7 @@ type Device struct {
 	MaxInvocations int       // of one workgroup
 	MaxMemory      int       // bytes of workgroup memory of one kernel
 	_              [0]func() // comparing devices would be code that programs for pages do not need
-	Tuned          any       // a *[Tuned], of which programs for pages know nothing, or nil if the device was not tuned
+	Tuned          *Tuned    // nil if the device was not tuned
 }
 
 // Portable is the device that every WebGPU implementation is at least.
@@ -283,13 +283,9 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 	if !ok {
 		return
 	}
-	if tunes && r.k.form == mapSeveral {
-		apply(e, 1, shape[0])
-		return
-	}
 	storage = storage[:own]
 	switch r.k.form {
-	case mapLinear:
+	case mapLinear, mapSeveral:
 		apply(e, 1, shape[0])
 	case mapGrid, mapBlock, mapWords:
 		apply(e, shape[0], shape[1])

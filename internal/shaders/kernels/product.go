@@ -78,7 +78,7 @@ func (r *Request) Pick() (*Product, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tunes && r.Device.Tuned != nil {
+	if r.Device.Tuned != nil {
 		return r.tuned(all)
 	}
 	if runsNative && r.native() {

@@ -22,7 +22,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 	vectors := max(quads(cols), 1)
 	usual := d.shipped().rows
 	v := usual
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		v, _ = d.choose(FamilyRows, f.Of, rows, cols, usual)
 	}
 	if parts = 1; vectors > alone {
@@ -45,7 +45,7 @@ func FoldRows(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts in
 func FoldCols(f Fold, rows, cols int, last bool, d *Device) (l *Launch, parts int) {
 	across := max(quads(cols), 1)
 	v := d.shipped().cols[shaders.Bit(across >= manyVectors)]
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		v, _ = d.choose(FamilyCols, f.Of, rows, cols, v)
 	}
 	lanes := shaders.Ceil(across, v.each)
@@ -76,7 +76,7 @@ func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 		return d.SIMD.softmax(rows, cols)
 	}
 	v := d.shipped().softmax[shaders.Bit(rows >= manyRows)]
-	if tunes && d.Tuned != nil {
+	if d.Tuned != nil {
 		v, _ = d.choose(FamilySoftmax, fuse.F32, rows, cols, v)
 	}
 	if cols > longestRow {

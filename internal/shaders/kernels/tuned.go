@@ -5,16 +5,12 @@ package kernels
 import (
 	"hash/fnv"
 	"math/bits"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-// tunes leaves out of programs for pages what a tuner has to do with: nothing in a page times variants.
-const tunes = runtime.GOOS != "js"
 
 // Class is what a tuner has one answer for: a family of kernels, an element type, how operands lie, and sizes between powers of two.
 type Class struct {
@@ -64,8 +60,6 @@ type Tuned struct {
 	Asked func(c Class, names []string, usual string)
 }
 
-func (d *Device) tuner() *Tuned { return d.Tuned.(*Tuned) }
-
 // find returns the answer for a class, or that of a neighbour.
 func (t *Tuned) find(c *Class) (found Answer, exact bool) {
 	nearest := len(c.Log) + 1
@@ -93,7 +87,7 @@ func (d *Device) untuned() *Device {
 
 func (d *Device) chosen(c Class, usual *pass) (v *pass, later bool) {
 	offer := passes[c.Family]
-	if ask := d.tuner().Asked; ask != nil {
+	if ask := d.Tuned.Asked; ask != nil {
 		var names []string
 		for _, v := range offer {
 			if v.fits(d) {
@@ -102,7 +96,7 @@ func (d *Device) chosen(c Class, usual *pass) (v *pass, later bool) {
 		}
 		ask(c, names, usual.name())
 	}
-	if a, _ := d.tuner().find(&c); a.Best != "" && a.Best != usual.name() {
+	if a, _ := d.Tuned.find(&c); a.Best != "" && a.Best != usual.name() {
 		for _, v := range offer {
 			if v.fits(d) && v.name() == a.Best {
 				return v, a.Sooner != ""
@@ -187,14 +181,14 @@ func (r *Request) tuned(all []choice) (*Product, error) {
 		}
 	}
 	c := r.class()
-	if ask := r.Device.tuner().Asked; ask != nil {
+	if ask := r.Device.Tuned.Asked; ask != nil {
 		names := r.others()
 		for i := range all {
 			names = append(names, all[i].name())
 		}
 		ask(c, names, usual.name())
 	}
-	a, exact := r.Device.tuner().find(&c)
+	a, exact := r.Device.Tuned.find(&c)
 	p := r.named(all, a.Best, 0, exact)
 	if p == nil {
 		return usual, nil
@@ -221,10 +215,10 @@ func (r *Request) class() Class {
 
 // others lists the names of plans that are made otherwise than by the table.
 func (r *Request) others() (names []string) {
-	if r.native() {
+	if runsNative && r.native() {
 		names = append(names, namedNative)
 	}
-	if f := r.Device.SIMD; f != nil && f.product(r) != nil {
+	if f := r.Device.SIMD; runsSIMD && f != nil && f.product(r) != nil {
 		names = append(names, namedSIMD)
 	}
 	if r.streams() {
@@ -238,7 +232,7 @@ func (r *Request) others() (names []string) {
 func (r *Request) named(all []choice, name string, parts int, exact bool) *Product {
 	switch name {
 	case namedNative:
-		if r.native() && parts == 0 {
+		if runsNative && r.native() && parts == 0 {
 			return r.planNative()
 		}
 	case namedStream:
@@ -246,7 +240,7 @@ func (r *Request) named(all []choice, name string, parts int, exact bool) *Produ
 			return r.planStream()
 		}
 	case namedSIMD:
-		if f := r.Device.SIMD; f != nil && parts == 0 {
+		if f := r.Device.SIMD; runsSIMD && f != nil && parts == 0 {
 			return f.product(r)
 		}
 	}
@@ -299,10 +293,14 @@ func Checksum() string {
 			add(v.name())
 		}
 	}
-	for _, f := range []*form{
-		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup, softmaxHeld,
-		productTile, productGroup, productRow, productSum, productPanel, productPack, productLine, productDots, productStream,
-	} {
+	forms := []*form{
+		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup,
+		productTile, productGroup, productRow, productSum, productStream,
+	}
+	if runsSIMD {
+		forms = append(forms, softmaxHeld, productPanel, productPack, productLine, productDots)
+	}
+	for _, f := range forms {
 		add(f.name)
 		add(*f.text)
 	}

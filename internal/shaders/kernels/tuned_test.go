@@ -160,8 +160,8 @@ func TestVariants(t *testing.T) {
 			for _, best := range offers[family] {
 				d := device
 				d.Tuned = &Tuned{Asked: func(c Class, _ []string, _ string) {
-					if c.Family == family && len(d.Tuned.(*Tuned).Answers) == 0 {
-						d.Tuned.(*Tuned).Answers = []Answer{{Class: c, Best: best}}
+					if c.Family == family && len(d.Tuned.Answers) == 0 {
+						d.Tuned.Answers = []Answer{{Class: c, Best: best}}
 					}
 				}}
 				if i < 2 {

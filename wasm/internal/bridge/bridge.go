@@ -202,6 +202,10 @@ var commands = []page.Spec[*Bridge]{
 	page.CmdReplay: {Run: (*Bridge).replay, Words: 1},
 
 	page.CmdExplain: {Run: (*Bridge).explain, Words: 1, Flags: page.More | page.Ticket},
+
+	page.CmdTuning: {Run: (*Bridge).tuning, Words: 1, Flags: page.Ticket},
+	page.CmdTime:   {Later: (*Bridge).time},
+	page.CmdTuned:  {Run: (*Bridge).tuned, Words: 2, Flags: page.Ticket},
 }
 
 // explain reports the plan of an expression: its text, the number of temporaries and their bytes, and for each launch a list of the

@@ -69,6 +69,11 @@ const (
 
 	CmdRecord Command = 40 // ticket handle [CmdAssign]: plans assignments
 	CmdReplay Command = 41 // handle: computes them
+
+	// Timings of kernels, which are texts; see tuning.go of package bridge.
+	CmdTuning Command = 42 // ticket: reports results without timings, and the usual work
+	CmdTime   Command = 43 // ticket results work rounds: reports the results with those for the work
+	CmdTuned  Command = 44 // ticket results: has the device use them, or none if the text is empty
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in

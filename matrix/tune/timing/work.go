@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tune
+package timing
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -95,8 +99,8 @@ func (w *Work) check() error {
 	return nil
 }
 
-// suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
-func suite() []Work {
+// Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
+func Suite() []Work {
 	return []Work{
 		{"product", 64, 64, 64, 0},
 		{"product", 256, 256, 256, 0},
@@ -125,10 +129,13 @@ func suite() []Work {
 
 // bench is work on a device: an expression and where its result goes.
 type bench struct {
-	dst   *matrix.Dense[float32]
-	expr  *matrix.Expr[float32]
-	owned []*matrix.Dense[float32]
+	dst   *dense
+	expr  *matrix.Expr[matrix.Any]
+	owned []*dense
 }
+
+// dense is a matrix of float32. Programs for pages have the code of matrices whose type is known at run time alone.
+type dense = matrix.Dense[matrix.Any]
 
 func (b *bench) close() error {
 	var err error
@@ -139,17 +146,32 @@ func (b *bench) close() error {
 }
 
 // random makes an operand of numbers between -1 and 1, always the same.
-func (b *bench) random(dev *gpu.Device, rows, cols int, opts ...matrix.Options) (*matrix.Dense[float32], error) {
+func (b *bench) random(dev *gpu.Device, rows, cols int) (*dense, error) {
+	m, err := matrix.New[matrix.Any](dev, rows, cols)
+	if err != nil {
+		return nil, err
+	}
+	b.owned = append(b.owned, m)
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
-	data := make([]float32, rows*cols)
-	for i := range data {
-		data[i] = 2*rng.Float32() - 1
+	data := make([]byte, 0, 4*rows*cols)
+	for range rows * cols {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(2*rng.Float32()-1))
 	}
-	m, err := matrix.FromSlice(dev, rows, cols, data, opts...)
-	if err == nil {
-		b.owned = append(b.owned, m)
+	return m, m.Buffer().Write(0, gpu.HostBytes(data))
+}
+
+// elements reads a matrix.
+func elements(ctx context.Context, m *dense) ([]float32, error) {
+	rows, cols := m.Dims()
+	data := make([]byte, 4*rows*cols)
+	if err := m.Buffer().Read(ctx, buffer.Range(0, len(data)), gpu.HostBytes(data), 0); err != nil {
+		return nil, err
 	}
-	return m, err
+	list := make([]float32, rows*cols)
+	for i := range list {
+		list[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return list, nil
 }
 
 // build makes the operands, the expression and the result of work.
@@ -157,8 +179,8 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 	b := &bench{}
 	rows, cols := w.Rows, w.Cols
 	var err error
-	var first, second *matrix.Dense[float32]
-	make := func(m **matrix.Dense[float32], rows, cols int, turned bool) {
+	var first, second *dense
+	make := func(m **dense, rows, cols int, turned bool) {
 		if err != nil {
 			return
 		}
@@ -182,7 +204,7 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 	if err == nil {
 		b.expr = w.expression(first, second)
 		rows, cols = b.expr.Dims()
-		b.dst, err = matrix.New[float32](dev, rows, cols)
+		b.dst, err = matrix.New[matrix.Any](dev, rows, cols)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
@@ -191,8 +213,8 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 	return b, nil
 }
 
-func (w *Work) expression(a, b *matrix.Dense[float32]) *matrix.Expr[float32] {
-	var x, y matrix.Operand[float32] = a, b
+func (w *Work) expression(a, b *dense) *matrix.Expr[matrix.Any] {
+	var x, y matrix.Operand[matrix.Any] = a, b
 	switch w.Family {
 	case "product", "vector":
 		if w.Layout&1 != 0 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tune
+package timing
 
 import (
 	"math"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // odd is work of sizes that no vector, tile or workgroup divides.
@@ -114,9 +115,9 @@ func everyVariant(t *testing.T, tuner *tuner, w *Work, step int) (tried int) {
 	b, err := w.build(tuner.dev)
 	devtest.Check(t, err)
 	defer func() { devtest.Check(t, b.close()) }()
-	first, second := must(b.owned[0].Read(t.Context())), []float32(nil)
+	first, second := must(elements(t.Context(), b.owned[0])), []float32(nil)
 	if len(b.owned) > 2 {
-		second = must(b.owned[1].Read(t.Context()))
+		second = must(elements(t.Context(), b.owned[1]))
 	}
 	want, slack := w.reference(first, second)
 	o, ok, err := tuner.offered(t.Context(), w, b)
@@ -126,9 +127,9 @@ func everyVariant(t *testing.T, tuner *tuner, w *Work, step int) (tried int) {
 	}
 	for i := len(o.names) - 1; i >= 0; i -= step {
 		force(tuner.dev, only(o.class, o.names[i]))
-		devtest.Check(t, b.dst.Fill(float32(math.NaN()))) // nothing of the variant before
+		devtest.Check(t, b.dst.Fill(matrix.Any(math.NaN()))) // nothing of the variant before
 		devtest.Check(t, b.dst.Assign(b.expr))
-		got := must(b.dst.Read(t.Context()))
+		got := must(elements(t.Context(), b.dst))
 		for k, v := range want {
 			if !(math.Abs(float64(got[k])-v) <= slack*(1+math.Abs(v))) {
 				t.Errorf("%s, %v by %s: element %d is %v, want %v", tuner.dev.Info().Driver, w, o.names[i], k, got[k], v)

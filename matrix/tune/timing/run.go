@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tune
+package timing
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -43,9 +42,9 @@ const (
 
 // Run times the variants of kernels on the adapter of a device. It does so in rounds, so that other load on the machine affects all of
 // them alike, and on further devices that it opens on the adapter, so that work queued on dev does not wait. The results are merged with
-// those in the adapter's file; [Results.Save] saves them and [Results.Apply] uses them. If the adapter cannot be found, or no kernel has
-// several variants on it, the error is [gpu.ErrUnsupported].
-func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
+// known ones, nil for none, which stay as they are. If the adapter cannot be found, or no kernel has several variants on it, the error is
+// [gpu.ErrUnsupported].
+func Run(ctx context.Context, dev *gpu.Device, known *Results, o Options) (*Results, error) {
 	const op = "Run"
 	if err := fault.Ended(ctx, "tune: ", op); err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 		o.Rounds = usualRounds
 	}
 	if o.Work == nil {
-		o.Work = suite()
+		o.Work = Suite()
 	}
 	for _, w := range o.Work {
 		if err := w.check(); err != nil {
@@ -69,11 +68,10 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Results, error) {
 		return nil, err
 	}
 	defer func() { _ = t.dev.Close() }()
-	r, err := Load(dev.Info())
-	if err != nil {
-		r = fresh(dev.Info())
+	r := Fresh(dev.Info())
+	if known != nil {
+		r.Choices = append(r.Choices, known.Choices...)
 	}
-	r.Off = false
 	for i, w := range o.Work {
 		c, err := t.choose(ctx, &w, o.Rounds)
 		if err != nil {
@@ -178,13 +176,10 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	if err := t.rounds(ctx, b, &o, list, rounds); err != nil {
 		return nil, err
 	}
-	limit := faster * usual.quartile()
-	slices.SortFunc(list, func(x, y *Timing) int { return cmp.Compare(x.quartile(), y.quartile()) })
-	list = slices.DeleteFunc(list, func(v *Timing) bool { return v == usual || v.quartile() > limit })
-	if len(list) == 0 {
+	if list = fastest(list, usual); len(list) == 0 {
 		return c, nil
 	}
-	list = append(list[:min(len(list), contenders)], usual)
+	list = append(list, usual)
 	if err := t.rounds(ctx, b, &o, list, rounds+trials); err != nil {
 		return nil, err
 	}
@@ -193,6 +188,23 @@ func (t *tuner) choose(ctx context.Context, w *Work, rounds int) (*Choice, error
 	}
 	c.Best, _ = c.decide()
 	return c, nil
+}
+
+// fastest returns those that are clearly faster than the usual one, a few at most.
+func fastest(list []*Timing, usual *Timing) (few []*Timing) {
+	for len(few) < contenders {
+		best, limit := (*Timing)(nil), faster*usual.quartile()
+		for _, v := range list {
+			if q := v.quartile(); v != usual && q <= limit && !slices.Contains(few, v) {
+				best, limit = v, q
+			}
+		}
+		if best == nil {
+			break
+		}
+		few = append(few, best)
+	}
+	return few
 }
 
 // rounds times variants by turns, the last one being as good as any to tell how many calls a timing takes.
@@ -222,7 +234,7 @@ func (t *tuner) trial(ctx context.Context, b *bench, o *offer, c *Choice) error 
 		err := b.dst.AssignContext(ctx, b.expr)
 		var got []float32
 		if err == nil {
-			got, err = b.dst.Read(ctx)
+			got, err = elements(ctx, b.dst)
 		}
 		for range trials {
 			if err == nil {

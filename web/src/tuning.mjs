@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {part} from './download.mjs';
+
+/** @typedef {import('./session.mjs').Session} Session */
+
+/** The database that keeps timings. */
+export const DATABASE = 'sublet-tuning';
+
+/** What does it, which comes when it is needed. */
+const tuner = () => part(() => import('./tuner.mjs'));
+
+/** Timings of the variants of kernels on the device's adapter. */
+export class Tuning {
+  #session;
+
+  /** @param {Session} session */
+  constructor(session) {
+    this.#session = session;
+  }
+
+  /** @param {unknown} [options] */
+  async run(options) { return (await tuner()).run(this.#session, options); }
+
+  async export() { return (await tuner()).exported(this.#session); }
+
+  /** @param {unknown} results */
+  async import(results) { return (await tuner()).imported(this.#session, results); }
+
+  async clear() { return (await tuner()).clear(this.#session); }
+}
+
+/** Has a device use what earlier pages timed, if there is anything, when all of its program is there: nobody waits for it. @param {Session} session */
+export async function recall(session) {
+  await session.whole;
+  if ((await indexedDB.databases()).some(({name}) => name === DATABASE)) await (await tuner()).known(session);
+}
