@@ -157,6 +157,20 @@ export async function suitable({wasm, simdWasm}, device, {power, threads}) {
 }
 
 /**
+ * Destroys the device that was requested for a program if that does not start.
+ * @template T @param {Promise<Loading>} loading @param {Promise<T>} started @returns {Promise<T>}
+ */
+export async function unused(loading, started) {
+  try {
+    return await started;
+  } catch (error) {
+    const found = await (await loading).prefetched;
+    found?.device.then((device) => device.destroy(), () => {});
+    throw error;
+  }
+}
+
+/**
  * Replaces the loader's timer. The stock one calls the program over and over until it has taken notice, and under heavy
  * load that was seen to hang a page; this one lets other events happen in between.
  * @param {any} go

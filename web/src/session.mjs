@@ -4,7 +4,7 @@ import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
 import {failure, shapeError} from './errors.mjs';
 import {current, exposed, lies, wrote} from './known.mjs';
-import {idle, suitable} from './loader.mjs';
+import {idle, suitable, unused} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
@@ -55,16 +55,9 @@ export class Session extends Connection {
    * @param {{wasm?: unknown, simdWasm?: unknown}} sources @param {string | GPUDevice} device
    * @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options
    */
-  static async open(sources, device, {power, debug, threads, tuning}) {
-    const own = typeof device === 'string' ? undefined : device;
-    const program = suitable(sources, device, {power, threads});
-    try {
-      return await Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug, tuning});
-    } catch (error) {
-      const found = await (await program).prefetched; // where there is no adapter, that is the reason
-      found?.device.then((device) => device.destroy(), () => {}); // nobody has it
-      throw error;
-    }
+  static open(sources, device, {power, debug, threads, tuning}) {
+    const own = typeof device === 'string' ? undefined : device, program = suitable(sources, device, {power, threads});
+    return unused(program, Connection.start(Session, program, 'sublet_matrices', {device: own, frugal: power === 'low-power', debug, tuning}));
   }
 
   /** @param {import('./connection.mjs').Served} program */
@@ -262,8 +255,7 @@ export class Session extends Connection {
       this.recording.closings.push(() => this.release(held));
       return;
     }
-    const {store, handle} = held;
-    const last = --store.shares === 0;
+    const {store, handle} = held, last = --store.shares === 0;
     if (last) current(store);
     if (this.over) return;
     if (last && this.#spares.keep(held)) return;
