@@ -108,7 +108,8 @@ func (e *early) keep(address, size int) {
 
 // withhold takes the tables of functions out of memory that do not belong to the first part, and the data that only they use. It returns the data with
 // which the rest brings them. A function's tables are only needed when it is on a stack. That can be before it is called when a goroutine is to begin
-// with it, so that those of functions stay whose address the first part can take.
+// with it, so that those of functions stay whose address the first part can take and that have no arguments and no results: the compiler has a
+// goroutine begin with no others.
 func (l *layout) withhold(p *program, symbols []symbol) [][]byte {
 	e := &early{layout: l, whole: slices.Clone(l.memory), memory: l.memory}
 	clear(e.memory[l.pcdata:l.end])
@@ -125,12 +126,11 @@ func (l *layout) withhold(p *program, symbols []symbol) [][]byte {
 		if p.first[i] {
 			continue
 		}
-		if taken[i] {
+		if taken[i] && u32(f[funcArgs:]) == 0 {
 			e.keepTables(i)
 			continue
 		}
-		// What a look at a function as such reads: its name, the sizes, its kind, and that it has no data.
-		e.keep(at, funcName+4)
+		// What a look at a function as such reads: the sizes, its kind, and that it has no data.
 		e.keep(at+funcPCData, 4)
 		e.keep(at+funcID, funcSize-funcID)
 		for _, word := range steps(at+funcSize+4*int(u32(f[funcPCData:])), int(f[funcFuncData])) {

@@ -17,6 +17,7 @@ var tablesHeader = []byte{0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8}
 // Offsets of the fields of runtime._func. Its pcdata and funcdata follow it.
 const (
 	funcName      = 4
+	funcArgs      = 8 // bytes of arguments and results
 	funcPCSP      = 16
 	funcPCFile    = 20
 	funcPCLine    = 24

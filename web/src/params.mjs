@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf, isBuffer} from './data.mjs';
+import {part} from './download.mjs';
 import {DTYPES} from './dtype.mjs';
 import {allocate, failure, guard, show} from './errors.mjs';
 import {Expr, inside} from './expr.mjs';
-import {Flow, drain, feed, sourceOf} from './flow.mjs';
+import {Flow} from './flow.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {long} from './message.mjs';
@@ -16,6 +17,8 @@ import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} fr
 
 /** @typedef {import('./session.mjs').Session} Session */
 /** @typedef {import('./tensor.mjs').Header} Header */
+
+const pieces = () => part(() => import('./pieces.mjs'));
 
 /** A tensor as the user sees it. @param {Header} header */
 const shown = ({name, type, shape, offset, nbytes}) =>
@@ -142,7 +145,9 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const watched = checkSignal(where, signal), opened = sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
+  if (source instanceof Promise) Promise.prototype.then.call(source, undefined, () => {}); // nobody else waits for it yet
+  const watched = checkSignal(where, signal), moving = pieces();
+  const opened = moving.then(({sourceOf}) => sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0));
   const from = await abortable(where, watched, opened, ({stop}) => stop());
   let flow;
   try {
@@ -152,7 +157,7 @@ async function readFile(session, where, source, options, flags) {
     throw error;
   }
   const {total} = from;
-  const description = await feed(flow, from, (loaded) => {
+  const description = await (await moving).feed(flow, from, (loaded) => {
     if (onProgress) guard(where, () => onProgress({loaded, total}));
   });
   return {flow, headers: parse(description)};
@@ -263,9 +268,9 @@ export async function saveParams(session, entries, options) {
   } finally {
     for (const copy of copies) copy.close(); // Go has a share
   }
-  const stream = await drain(flow);
-  if (type === 'stream') return stream;
   try {
+    const stream = await (await pieces()).drain(flow);
+    if (type === 'stream') return stream;
     return to ? await stream.pipeTo(to) : await new Response(stream).blob();
   } catch (error) {
     throw await flow.fail(error);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Opens what a file is read from: an address, or one of the sources of flow.mjs.
+// Opens what a file is read from: an address, or one of the sources of pieces.mjs.
 
 import {SubletError, allocate, failure, isOurs, reasonOf, show, tagOf} from '../errors.mjs';
-import {sourceOf, streamFailure} from '../flow.mjs';
+import {streamFailure} from '../flow.mjs';
+import {sourceOf} from '../pieces.mjs';
 import {abortable} from '../source.mjs';
 import {openRanges} from './ranges.mjs';
 
 /** @typedef {import('./bytes.mjs').File} File */
 /** @typedef {import('../session.mjs').Session} Session */
-/** @typedef {import('../flow.mjs').Source} Source */
+/** @typedef {import('../pieces.mjs').Source} Source */
 /** @typedef {(run: () => any) => Promise<any>} Wait until what runs is done, the program has ended or the caller gives up */
 
 const WHERE = 'load';
