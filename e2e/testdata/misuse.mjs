@@ -10,8 +10,8 @@ import {check, onBoth, same} from './testing.mjs';
 const {SubletError, init} = sublet;
 const WGSL = 'fn f(i: u32) { a[i] = a[i] + 1u; }';
 
-/** What ends everything, or is endless by what it is told, is for tests of its own. */
-const skips = (name, key) => (name === 'Gpu' || name === 'Cruncher') && ['close', 'reopen', Symbol.dispose].includes(key);
+/** What ends everything, or takes minutes unless it is told otherwise, is for tests of its own. */
+const skips = (name, key) => (name === 'Gpu' || name === 'Cruncher') && ['close', 'reopen', Symbol.dispose].includes(key) || name === 'Tuning' && key === 'run';
 
 /** Samples of the classes, made anew for each method. */
 const samples = {
@@ -24,6 +24,7 @@ const samples = {
   Sparse: ({gpu}) => gpu.sparse(2, 2, {format: 'csc', values: [1, 2], indices: [0, 1], offsets: [0, 1, 2]}),
   Tensor: ({gpu}) => gpu.tensor([[[1, 2], [3, 4]]]),
   NN: ({gpu}) => gpu.nn,
+  Tuning: ({gpu}) => gpu.tuning,
   Optimiser: ({gpu}) => gpu.nn.adam(),
   BatchNorm: ({gpu}) => gpu.nn.batchNorm(),
   BatchStatistics: ({gpu, m}) => gpu.nn.batchNorm().train(m, gpu.ones(1, 2), gpu.zeros(1, 2)),

@@ -63,6 +63,28 @@ export const tests = {
     gpu.close();
   }, {both: true}),
 
+  // What reads a matrix for some time gets its elements, although the page closes it meanwhile and has results of its size.
+  reusedLater: onBoth(async (gpu) => {
+    const n = 700, all = (x) => new Float32Array(n * n).fill(x), a = gpu.full(n, n, 1), unit = gpu.sparse(n, 2, {format: 'csc', values: [1, 1], indices: [3, 5], offsets: [0, 1, 2]});
+    for (let i = 0; i < 4; i++) {
+      const x = a.add(i).eval(), saving = gpu.saveParams([['x', x], ['y', x.add(1)]]), b = a.mul(i + 1).eval(), product = unit.mulBlockColumn(b), later = [];
+      x.close();
+      b.close();
+      for (let k = 0; k < 20; k++) {
+        later.push(a.mul(-7).eval());
+        await new Promise((resolve) => { setTimeout(resolve); });
+        later.pop().close();
+      }
+      const params = await gpu.loadParams(await saving), columns = await product;
+      same(await params.get('x').read(), all(i + 1), 'saved and closed');
+      same(await params.get('y').read(), all(i + 2), 'a saved expression');
+      same(await columns.toDense().read(), all(i + 1).slice(0, 2 * n), 'columns of what was closed');
+      params.close();
+      columns.close();
+    }
+    a.close();
+  }),
+
   // A result goes into the memory of one that was closed, and nobody sees the other's elements.
   reused: onBoth(async (gpu) => {
     const a = gpu.full(8, 8, 1), all = (x) => new Float32Array(64).fill(x);

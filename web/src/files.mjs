@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {part} from './download.mjs';
-import {guard} from './errors.mjs';
 import {useFiles} from './expr.mjs';
 import {takenAll} from './saving.mjs';
+import {expected} from './source.mjs';
 
 // Files of formats that only JavaScript reads and writes. What does so is loaded with the first one.
 
@@ -12,9 +12,7 @@ const formats = () => part(() => import('./formats.mjs'));
 /** @param {import('./gpu.mjs').Gpu} gpu @param {import('./session.mjs').Session} session @param {unknown} source @param {unknown} options */
 export async function loadFile(gpu, session, source, options) {
   session.check();
-  guard('load', () => { // nobody else waits for the source while formats.mjs is loaded
-    if (source instanceof Promise) Promise.prototype.then.call(source, undefined, () => {});
-  });
+  expected('load', source);
   return (await formats()).load(gpu, session, source, options);
 }
 

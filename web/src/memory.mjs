@@ -69,6 +69,9 @@ export class Held {
   /** Whether a result can have the memory when nothing else does. */
   get reusable() { return false; }
 
+  /** Keeps results out of the memory for good, as Go goes on reading it after the command. */
+  hold() {}
+
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
     if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
@@ -136,6 +139,9 @@ export class Memory extends Held {
 
   /** @override */
   get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
+
+  /** @override */
+  hold() { this.result = false; }
 
   /** @override */
   get reusable() { return this.result && this.plain && this.bytes > 0 && !Number.isNaN(this.store.writes); } // see exposed in known.mjs

@@ -12,7 +12,7 @@ import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
 import {owns} from './owned.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
-import {abortable, checkSignal, flag, read, signalOf} from './source.mjs';
+import {abortable, checkSignal, expected, flag, read, signalOf} from './source.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -145,9 +145,9 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  if (source instanceof Promise) Promise.prototype.then.call(source, undefined, () => {}); // nobody else waits for it yet
+  expected(where, source);
   const watched = checkSignal(where, signal), moving = pieces();
-  const opened = moving.then(({sourceOf}) => sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0));
+  const opened = session.during(() => moving.then(({sourceOf}) => sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0)));
   const from = await abortable(where, watched, opened, ({stop}) => stop());
   let flow;
   try {
@@ -219,6 +219,7 @@ function savedMatrix(where, session, name, x, copies) {
   }
   const {memory, type, rows, cols} = /** @type {import('./node.mjs').Node} */ (part?.node), shape = [BigInt(rows), BigInt(cols)];
   const handle = /** @type {Memory} */ (memory).use(where), number = NUMBERS[type.id];
+  memory?.hold();
   return {name, type: number, shape, words: [handle, 0, rows * cols * type.size]};
 }
 

@@ -58,6 +58,13 @@ export class Program {
     return root.value;
   }
 
+  /** Encodes a node that Go goes on reading after the command, so that the memory of its matrices is for no later result. @param {Node} root */
+  hold(root) {
+    const leaves = this.leaves = new Set();
+    this.encode(root);
+    for (const {memory} of leaves) memory?.hold();
+  }
+
   /** Puts the operands that are not encoded yet on the stack. @param {Node} node @param {number} number @returns {boolean} whether there were any */
   #pushOperands({a, b, c, args}, number) {
     const before = stack.length;

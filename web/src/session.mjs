@@ -209,7 +209,7 @@ export class Session extends Connection {
 
   /** How an expression is computed; see explain in package bridge. @param {Node} node @param {AbortSignal} [signal] @returns {Promise<any[]>} */
   explain(node, signal) {
-    return this.ask(Command.Explain, [], {expression: (program) => program.encode(node), where: 'explain', signal});
+    return this.ask(Command.Explain, [], {expression: (program) => program.hold(node), where: 'explain', signal});
   }
 
   /**
@@ -451,7 +451,7 @@ export class Session extends Connection {
   async sparseEval(where, key, held, node, format, of, signal) {
     const other = of ? of.use(where) : 0, handle = this.handles.take();
     try {
-      const answer = this.ask(Command.SparseEval, [handle, format, other], {expression: (program) => program.encode(node), where, signal});
+      const answer = this.ask(Command.SparseEval, [handle, format, other], {expression: (program) => program.hold(node), where, signal});
       const words = (await answer).split(' ').map(Number);
       held.open(handle);
       this.watch(key, held);

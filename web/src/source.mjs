@@ -102,6 +102,11 @@ export function onAbort(signal, abort) {
   return () => removeEventListener.call(signal, 'abort', abort);
 }
 
+/** Keeps a source from being an unhandled rejection while what reads it is still being loaded. @param {string} where @param {unknown} source what the user gave */
+export const expected = (where, source) => guard(where, () => {
+  if (source instanceof Promise) Promise.prototype.then.call(source, undefined, () => {});
+});
+
 /**
  * Waits for a promise, at the latest until a signal says that nobody wants it any more. What comes of it then is given to `late`.
  * @template T @param {string} where @param {AbortSignal | undefined} signal @param {Promise<T>} promise @param {(value: T) => void} late @returns {Promise<T>}
