@@ -43,6 +43,7 @@ type device struct {
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
 	refused []driver.Refusal             // what nobody was told yet
+	reading []byte                       // what was read into last: it is here so that it is on no stack, as these move while JavaScript writes to it
 }
 
 // newDevice wraps a GPUDevice.
@@ -280,7 +281,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		if err := d.checkRead(op, t); err != nil {
 			return err
 		}
-		reading = ticket
+		reading, d.reading = ticket, t.Host.Bytes
 		d.helper.begin(ticket, from, to-from, t)
 		return nil
 	})
@@ -304,6 +305,9 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		d.helper.take(reading, int(t.Offset-from), t)
 		return nil
 	})
+	d.mu.Lock()
+	d.reading = nil
+	d.mu.Unlock()
 	runtime.KeepAlive(t.Host.Bytes)
 	if errors.Is(err, fault.ErrDeviceLost) { // the browser may tell of the loss later, and whoever gets the error may ask for it
 		select {

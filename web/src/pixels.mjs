@@ -146,7 +146,8 @@ function wordsOf(session, source, {height, width, channels}, range, table, premu
   const x = source.astype('float32'), unit = unitsOf(session, x, range);
   if (table) {
     const level = choose(session, x.isNaN(), COLORS, unit(x).mul(COLORS).floor().minimum(COLORS - 1));
-    return table.gather(level.astype('int32'), 0);
+    const {list: [row, column]} = operands('toCanvas', [level.astype('int32'), 0]);
+    return table.gather(new Expr(session, row), new Expr(session, column));
   }
   const pixels = x.reshape(height * width, channels);
   const parts = Array.from({length: channels}, (_, k) => choose(session, pixels.col(k).isNaN(), 0, unit(pixels.col(k))));
