@@ -156,6 +156,9 @@ export async function suitable({wasm, simdWasm}, device, {power, threads}) {
   return {...loading, prefetched};
 }
 
+/** Destroys a device that no program takes. @param {Prefetched | undefined} found */
+const discard = (found) => found?.device.then((device) => device.destroy(), () => {});
+
 /**
  * Destroys the device that was requested for a program if that does not start.
  * @template T @param {Promise<Loading>} loading @param {Promise<T>} started @returns {Promise<T>}
@@ -164,8 +167,7 @@ export async function unused(loading, started) {
   try {
     return await started;
   } catch (error) {
-    const found = await (await loading).prefetched;
-    found?.device.then((device) => device.destroy(), () => {});
+    discard(await (await loading).prefetched);
     throw error;
   }
 }
@@ -308,7 +310,7 @@ export async function load(loading, mark, start) {
     if (!isShared(memory)) scope[GLUE].setMemory(memory, mark === 'sublet_matrices' ? settled : undefined);
     scope[GLUE].setPrefetched(prefetched);
     go.run(running).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START, and what was prefetched, at once
-    scope[GLUE].setPrefetched();
+    scope[GLUE].takePrefetched()?.then(discard, () => {}); // unless it waits for the rest of the program, and then requests its own
   });
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
