@@ -28,9 +28,6 @@ type binding struct {
 	least  int // bytes that it needs
 }
 
-// writes reports whether it is storage that the module writes to.
-func (b binding) writes() bool { return b.access == driver.AccessReadWrite }
-
 // codes has the kernels that were compiled last, for all devices: to compile takes some milliseconds.
 var codes = cache{recent: recent.Map[string, *code]{Most: 512}}
 

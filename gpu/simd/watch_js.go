@@ -4,7 +4,11 @@
 
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
 
 // The npm package's JavaScript does again what a message has had the device do, when the same message comes again: see web/src/replays.mjs.
 // These functions tell it what that is. A call takes some nanoseconds, and it knows whether it wants to know.
@@ -38,7 +42,7 @@ func (p *program) note(in *instance, scratch, total uint32) {
 	}
 	written := uint32(0)
 	for i, b := range p.code.bindings[:len(p.storage)] {
-		if b.writes() {
+		if b.access == driver.AccessReadWrite {
 			written |= 1 << i
 		}
 	}
