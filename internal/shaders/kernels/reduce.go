@@ -62,7 +62,7 @@ const (
 	rowsSize = 16   // rows of a workgroup of the kernel that holds them
 	manyRows = 2048 // that larger workgroups are worth it for
 	heldRow  = 4    // vectors of a row that an invocation of a group keeps
-	keptRow  = 8    // that one of a software adapter keeps, of a whole row
+	keptRow  = 4    // that one of a software adapter keeps, of a whole row; each number of them is a kernel of its own
 	// longestRow is the longest of the software family, whose invocations go along a row alone.
 	longestRow = 3 * shaders.LoopLimit
 

@@ -113,7 +113,7 @@ func TestSoftmaxLaunches(t *testing.T) {
 			if group != (!software || cols > longestRow) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
 			}
-			if short := l.form == softmaxShort; short != (software && cols <= 32) || short && l.params[2] != quads(cols) {
+			if short := l.form == softmaxShort; short != (software && cols <= 4*keptRow) || short && l.params[2] != quads(cols) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
 			}
 			size := l.params[1]
