@@ -8,12 +8,12 @@ import {check, fails, onBoth, same} from './testing.mjs';
 /** What is timed, and the variant that a forged result has used for it. */
 const WORK = 'elementwise:64x64', FORGED = 'several 64 2';
 
-/** Results of a device in which another variant than the usual one is clearly the fastest. @param {import('/dist/index.mjs').Gpu} gpu */
+/** Results of a device in which another variant than the usual one is clearly the fastest, though they say that yet another is used. @param {import('/dist/index.mjs').Gpu} gpu */
 async function forged(gpu) {
   const {choices: [choice], ...rest} = await gpu.tuning.run({work: [WORK], rounds: 1});
   check(choice.timings.some(({variant}) => variant === FORGED), `no ${FORGED} among ${JSON.stringify(choice)}`);
   const timings = choice.timings.map(({variant}) => ({variant, first_ns: 1000, ns: Array(8).fill(variant === FORGED ? 100 : 1000), wrong: false}));
-  return {...rest, choices: [{...choice, timings}]};
+  return {...rest, choices: [{...choice, best: choice.usual, timings}]};
 }
 
 /** The kernel that computes what was timed. @param {import('/dist/index.mjs').Gpu} gpu */
@@ -69,7 +69,7 @@ export const tests = {
     check(await uses(gpu), `${await kernelOf(gpu)} after an import`);
     await right(gpu);
     const known = await gpu.tuning.export();
-    check(known.choices[0].best === '' || known.choices[0].best === FORGED, known.choices[0].best);
+    check(known.choices[0].best === FORGED, `${known.choices[0].best} is said to be used`);
     await gpu.tuning.import({...known, off: true});
     check(!await uses(gpu), 'used though they are off');
     await gpu.tuning.import(known);

@@ -50,7 +50,10 @@ async function database(mode, ask) {
   }
 }
 
-/** Has the device use results. @param {Session} session @param {string} where @param {string} text "" for none @returns {Promise<void>} */
+/**
+ * Has the device use results, and gives them as they were understood: what an imported text says is the best may not be.
+ * @param {Session} session @param {string} where @param {string} text "" for none @returns {Promise<string>}
+ */
 function use(session, where, text) {
   session.check();
   session.direct(where);
@@ -65,8 +68,7 @@ async function begin(session) {
   if (stored === undefined) return known;
   try {
     if (typeof stored !== 'string' || stored === '') throw failure('ErrInvalid', 'tuning', `${show(stored)} is no text of results`);
-    await use(session, 'tuning', stored);
-    known.text = stored;
+    known.text = await use(session, 'tuning', stored);
   } catch (error) {
     warn('timings of kernels ignored', error);
   }
@@ -114,9 +116,8 @@ export async function run(session, options) {
       text = await session.ask(Command.Time, [session.put(text), session.put(one), rounds], {where, signal: watched});
       onProgress?.(JSON.parse(text).choices.find((/** @type {{shape: string}} */ {shape}) => shape === one) ?? null, i + 1, list.length);
     }
-    await use(session, where, text);
-    await keep(known, text);
-    return JSON.parse(text);
+    await keep(known, await use(session, where, text));
+    return JSON.parse(known.text);
   });
 }
 
@@ -132,13 +133,11 @@ export async function imported(session, results) {
   }
   if (!text) throw failure('ErrInvalid', 'import', `${show(results)} is not what export() gives`);
   return inTurn(session, async (known) => {
-    await use(session, 'import', text);
-    await keep(known, text);
+    await keep(known, await use(session, 'import', text));
   });
 }
 
 /** @param {Session} session */
 export const clear = (session) => inTurn(session, async (known) => {
-  await use(session, 'clear', '');
-  await keep(known, '');
+  await keep(known, await use(session, 'clear', ''));
 });

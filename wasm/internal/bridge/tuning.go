@@ -40,15 +40,17 @@ func (b *Bridge) time(r *page.Reader) page.Work {
 	}
 }
 
-// tuned has the device use results, or compute as usual where the text is empty.
+// tuned has the device use results and reports them with the choices that were made, or computes as usual where the text is empty.
 func (b *Bridge) tuned(a []uint32) {
 	var results *timing.Results
-	if text := b.Text(a[1]); text != "" {
+	text := b.Text(a[1])
+	if text != "" {
 		results = page.Must(b.results(text))
+		text = results.Text()
 	}
 	page.Check(results.Apply(b.dev))
 	b.Vary()
-	b.Settle(a[0], nil, nil)
+	b.Settle(a[0], text, nil)
 }
 
 func (b *Bridge) results(text string) (*timing.Results, error) {
