@@ -17,7 +17,7 @@ function answering(t, answers = {}) {
     for (const {command, words: [ticket, ...words]} of sent()) {
       const name = Object.keys(Command).find((name) => Command[name] === command), texts = words.map((word) => session.takeObject(word)).filter((x) => typeof x === 'string');
       asked.push([name, ...texts]);
-      const [value, code] = answers[name]?.(...texts) ?? {Tuning: [[JSON.stringify(FRESH), 'grid:1x1', 'grid:2x2']], Time: [text(...texts.slice(1))], Tuned: []}[name] ?? [];
+      const [value, code] = answers[name]?.(...texts) ?? {Tuning: [[JSON.stringify(FRESH), 'grid:1x1', 'grid:2x2']], Time: [text(...texts.slice(1))], Tuned: texts}[name] ?? [];
       session.settle(ticket, value, code, code);
     }
   }, 1);
@@ -41,11 +41,11 @@ test('a run asks for one work after the other', async (t) => {
 });
 
 test('results that the program refuses change nothing', async (t) => {
-  const {gpu} = answering(t, {Tuned: (used) => used === text('good') ? [] : [undefined, 'ErrUnsupported'], Time: () => [undefined, 'ErrUnsupported']});
+  const {gpu} = answering(t, {Tuned: (used) => used === text('good') ? [text('good', 'understood')] : [undefined, 'ErrUnsupported'], Time: () => [undefined, 'ErrUnsupported']});
   await gpu.tuning.import(JSON.parse(text('good')));
   await assert.rejects(gpu.tuning.import(JSON.parse(text('bad'))), {code: 'ErrUnsupported'});
   await assert.rejects(gpu.tuning.run(), {code: 'ErrUnsupported'});
-  assert.deepEqual(await gpu.tuning.export(), JSON.parse(text('good')));
+  assert.deepEqual(await gpu.tuning.export(), JSON.parse(text('good', 'understood')), 'as the program understood them');
 });
 
 test('earlier timings are looked up when all of the program is there, and only if there are any', async (t) => {
