@@ -111,6 +111,74 @@ export const tests = {
     check(gpu.stats().buffers === buffers, `${gpu.stats().buffers} matrices where ${buffers} are open`);
   }),
 
+  // Elements of the page's go into the memory of matrices that were closed, on the CPU without a call of the program, and nobody sees the
+  // others' elements. What the page does to its arrays afterwards does not matter.
+  reusedUploads: Object.assign(async (device = 'webgpu') => {
+    const {gpu, count} = await observed({device: device === 'both' ? 'webgpu' : device}), kept = [];
+    for (const {dtype, order, n} of [{dtype: 'float32', n: 64}, {dtype: 'int8', n: 7}, {dtype: 'complex64', n: 4}, {dtype: 'float32', order: 'column', n: 8}, {dtype: 'uint16', n: 3}]) {
+      const Class = {float32: Float32Array, complex64: Float32Array, int8: Int8Array, uint16: Uint16Array}[dtype], length = n * n * (dtype === 'complex64' ? 2 : 1);
+      const values = (k) => Class.from({length}, (_, i) => (i * 7 + k) % 100), flipped = (v) => order === 'column' ? v.map((_, e) => v[e % n * n + Math.floor(e / n)]) : v;
+      const other = gpu.matrix(n, n, values(99), {dtype, order}), made = {matrix: 0, set: 0};
+      for (let i = 0; i < 40; i++) {
+        const array = values(i), before = count(), m = gpu.matrix(n, n, array, {dtype, order});
+        await gpu.sync();
+        if (count() === before) made.matrix++;
+        array.fill(99);
+        same(await m.read(), flipped(values(i)), `${dtype}, elements of matrix ${i}`);
+        if (i % 8 === 0) kept.push({m, want: flipped(values(i))});
+        else m.close();
+      }
+      for (let i = 0; i < 20; i++) {
+        const array = values(i + 50), before = count();
+        other.set(array);
+        await gpu.sync();
+        if (count() === before) made.set++;
+        array.fill(99);
+        same(await other.read(), flipped(values(i + 50)), `${dtype}, set for the time ${i}`);
+      }
+      check(gpu.device || length % 2 > 0 || made.matrix > 0 && made.set > 0, `${dtype}: repeated were ${made.matrix} matrices and ${made.set} calls of set`);
+    }
+    for (const {m, want} of kept) same(await m.read(), want, 'a matrix that stayed open');
+    const before = gpu.stats(), up = 30 * 64 * 64 * 4;
+    for (let i = 0; i < 30; i++) gpu.matrix(64, 64, new Float32Array(4096).fill(i)).close();
+    const {buffers, bytesUp} = gpu.stats();
+    check(buffers === before.buffers && bytesUp - before.bytesUp === up, `${buffers} buffers and ${bytesUp - before.bytesUp} bytes where there are ${before.buffers} and ${up}`);
+    gpu.close();
+  }, {both: true}),
+
+  // Elements are given between computations that are repeated, in whatever order, and matrices of several names and parts of others get them.
+  reusedBetween: onBoth(async (gpu) => {
+    const a = gpu.zeros(8, 8), all = (x) => new Float32Array(64).fill(x), alias = a.memory.alias(), wide = gpu.matrix(8, 8, all(1), {stride: 16});
+    for (let i = 0; i < 30; i++) {
+      const x = gpu.matrix(8, 8, Array.from(all(i))), y = x.add(a).eval(); // a copy, which goes with what follows
+      a.set(all(i));
+      const z = x.add(a).eval();
+      wide.set(all(-i));
+      x.set(all(3));
+      x.close();
+      const w = gpu.matrix(8, 8, all(1000));
+      same(await y.read(), all(i + Math.max(0, i - 1)), 'a sum before');
+      same(await z.read(), all(2 * i), 'a sum between');
+      same(await alias.add(wide).read(), all(0), 'another name, and rows that are apart');
+      same(await w.read(), all(1000), 'what came last');
+      for (const m of [y, z, w]) m.close();
+    }
+    const buffer = new ArrayBuffer(256, {maxByteLength: 256}), grown = new Float32Array(buffer);
+    for (let i = 0; i < 12; i++) {
+      grown.fill(i);
+      const m = gpu.matrix(8, 8, grown);
+      buffer.resize?.(i % 2 ? 256 : 0);
+      buffer.resize?.(256);
+      same(await m.read(), all(i), 'elements of memory that became smaller');
+      m.close();
+      const gone = all(i), read = gpu.matrix(8, 8, gone);
+      structuredClone(gone, {transfer: [gone.buffer]});
+      same(await read.read(), all(i), 'elements of memory that is gone');
+      read.close();
+      await fails('ErrShort', 'an array that is gone', () => gpu.matrix(8, 8, gone).read());
+    }
+  }),
+
   // A result that cannot be computed is an error each time, also in the memory of another.
   reusedFailures: onBoth(async (gpu) => {
     const a = gpu.full(8, 8, 1), bad = gpu.fn('fn bad(x: f32) -> f32 { return y; }');
@@ -123,6 +191,9 @@ export const tests = {
       const y = a.apply(bad).eval();
       for (let j = 0; j < 3; j++) await fails('ErrCompile', 'a result that there is not', () => y.add(1).read());
       y.close();
+      const z = gpu.matrix(8, 8, new Float32Array(64).fill(i));
+      same(await z.read(), new Float32Array(64).fill(i), 'elements in place of a result that there is not');
+      z.close();
     }
     const x = a.add(1).eval();
     same(await x.read(), new Float32Array(64).fill(2), 'the sum after that');

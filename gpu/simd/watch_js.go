@@ -24,6 +24,11 @@ func noteLaunch(number, args, scratch, total, bindings, written uint32)
 //go:wasmimport sublet read
 func noteRead(address, size uint32)
 
+// noteWrite tells of memory that is filled from the page's.
+//
+//go:wasmimport sublet write
+func noteWrite(address, size uint32)
+
 // noteOther tells of what cannot be done without the program.
 //
 //go:wasmimport sublet other
@@ -49,8 +54,10 @@ func (p *program) note(in *instance, scratch, total uint32) {
 	noteLaunch(in.number, p.address(p.control), scratch, total, uint32(len(p.storage)), written)
 }
 
-// Reads implements software.Watcher, as does Moves.
+// Reads implements software.Watcher, as do Writes and Moves.
 func (*engine) Reads(mem []byte) { noteRead(uint32(address(mem)), uint32(len(mem))) }
+
+func (*engine) Writes(mem []byte) { noteWrite(uint32(address(mem)), uint32(len(mem))) }
 
 // Moves tells of what is no dispatch.
 func (*engine) Moves() { noteOther() }

@@ -225,11 +225,12 @@ export class Connection {
 
   /** Does what a message says without the program, if it can. @param {import('./repeats.mjs').Repeats} repeats @param {Uint32Array} words @param {import('./repeats.mjs').Uses} uses */
   #repeat(repeats, words, uses) {
-    const done = repeats.run(words, uses, (number) => this.objects.at(number));
-    if (typeof done === 'boolean') return done;
-    const {ticket, object} = done, settle = (/** @type {any[]} */ ...error) => this.answers.settle(ticket, undefined, ...error);
-    this.takeObject(object);
-    done.done.then(() => settle(), ({name, message}) => settle(name, `sublet: read: ${message}`));
+    const repeated = repeats.run(words, uses, (number) => this.objects.at(number));
+    if (!repeated) return false;
+    const {ticket, objects, done} = repeated;
+    for (const object of objects) this.takeObject(object);
+    this.objects.settle(true);
+    done?.then(() => this.answers.settle(ticket), ({name, message}) => this.answers.settle(ticket, undefined, name, `sublet: read: ${message}`));
     return true;
   }
 
@@ -344,6 +345,7 @@ export class Connection {
     const address = this.#answer('sublet_stats');
     const counters = new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice(), more = this.repeats?.counts;
     if (more) {
+      counters[0] += more.bytesUp ?? 0;
       counters[1] += more.bytesDown;
       counters[2] += more.submissions;
       counters[3] += more.dispatches;

@@ -180,7 +180,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
 
   /** @param {...any} x rows and columns, the values, the options, or arrays of the rows and the options */
   matrix(...x) {
-    const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && tagOf(values) === 'Object';
+    const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && !ArrayBuffer.isView(values) && tagOf(values) === 'Object';
     most(where, x, 4);
     if (ArrayBuffer.isView(rows)) throw failure('ErrShape', where, `a typed array in place of sizes; ${MATRIX}`);
     if (!isArray(rows)) return this.#filled(where, rows, cols, alone ? undefined : values, alone ? values : options);
@@ -202,9 +202,8 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
     const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, rows * cols, values, o.dtype));
     const fill = Object.is(value, 0) ? null : nodes.filled(where, memory.type, rows, cols, value);
     return this.#matrix(memory, (leaf) => {
-      this.#session.newMatrix(leaf, memory);
+      this.#session.newMatrix(leaf, memory, data);
       if (fill) this.#session.assign(leaf, fill, true);
-      if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
       if (data) remember(memory, data.bytes, memory.byColumns);
       else rememberFill(memory, value);
     });

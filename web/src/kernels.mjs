@@ -76,6 +76,7 @@ export class Kernels {
     this.replays?.launch(/** @type {Run} */ (this.#list[number]), args >>> 0, scratch, total, bindings, written);
 
   read = (/** @type {number} */ at, /** @type {number} */ size) => this.replays?.read(at >>> 0, size >>> 0);
+  write = (/** @type {number} */ at, /** @type {number} */ size) => this.replays?.write(at >>> 0, size >>> 0);
   other = () => this.replays?.other();
   changed = () => this.replays?.changed();
 

@@ -73,9 +73,9 @@ export class Matrix extends View {
     if (dtypeOf('set', dtype, memory.type) !== memory.type) throw failure('ErrInvalid', 'set', `dtype ${dtype} of a matrix of ${memory.type.name}; a matrix of another type is made with astype`);
     const list = given('set', values);
     if (list.shape) checkRows('set', list.shape, memory.rows, memory.cols, memory.type);
-    const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, list.values, dtype));
-    if (bytes.length > 0) session.setData(memory, bytes, copy);
-    remember(memory, bytes, memory.byColumns);
+    const data = guard('set', () => dataOf('set', memory.type, memory.rows * memory.cols, list.values, dtype));
+    if (data.bytes.length > 0) session.setData(memory, data);
+    remember(memory, data.bytes, memory.byColumns);
     return this;
   }
 

@@ -66,10 +66,10 @@ export class Held {
   /** Whether it is a dense matrix in memory of the device's and nowhere else. */
   get plain() { return false; }
 
-  /** Whether a result can have the memory when nothing else does. */
+  /** Whether another matrix can have the memory when nothing else does. */
   get reusable() { return false; }
 
-  /** Keeps results out of the memory for good, as Go goes on reading it after the command. */
+  /** Keeps other matrices out of the memory for good, as Go goes on reading it after the command. */
   hold() {}
 
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
@@ -110,8 +110,8 @@ export class Memory extends Held {
   next = null;
   /** Whether Go has refused to make the matrix this one. */
   refused = false;
-  /** Whether it was made for the result of an expression. */
-  result = false;
+  /** Whether it was made with all of its elements: for the result of an expression, or from the page's. */
+  whole = false;
 
   /**
    * @param {Session} session @param {DType} type @param {number} rows @param {number} cols
@@ -141,15 +141,18 @@ export class Memory extends Held {
   get plain() { return this.mode === 'owned' && !this.hosted && this.room * this.type.size <= this.session.limit; }
 
   /** @override */
-  hold() { this.result = false; }
+  hold() { this.whole = false; }
 
   /** @override */
-  get reusable() { return this.result && this.plain && this.bytes > 0 && !Number.isNaN(this.store.writes); } // see exposed in known.mjs
+  get reusable() { return this.whole && this.plain && this.bytes > 0 && !Number.isNaN(this.store.writes); } // see exposed in known.mjs
 
   /** The elements from the first to the last, gaps included. */
   get span() {
     return spanOf(this.rows, this.cols, this.byColumns, this.stride);
   }
+
+  /** Whether so many bytes are all that the memory has. @param {number} bytes */
+  filledBy(bytes) { return bytes >= this.room * this.type.size && !this.padded && this.offset === 0; }
 
   /** The length of a row (column). */
   get minor() {

@@ -57,9 +57,7 @@ function choose(session, cond, a, b) {
 function matrixOf(session, where, rows, cols, dtype, options = {}, values) {
   session.check();
   const memory = place(session, where, dtypeOf(where, dtype), rows, cols, options, 'owned'), leaf = memory.leaf();
-  const data = values && dataOf(where, memory.type, rows * cols, values);
-  session.newMatrix(leaf, memory);
-  if (data && data.bytes.length > 0) session.setData(memory, data.bytes, data.copy);
+  session.newMatrix(leaf, memory, values && dataOf(where, memory.type, rows * cols, values));
   return new Matrix(session, leaf);
 }
 

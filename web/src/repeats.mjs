@@ -3,7 +3,7 @@
 import {Command} from './protocol.mjs';
 
 // Messages that were posted before. What Go has the device do at one is the same again if all that the message does is to compute from
-// matrices in the device's own memory into others, and to read a result. glue.js, or replays.mjs on the CPU, notes that, and does it again without Go.
+// matrices in the device's own memory into others, to fill matrices with elements of the page's, and to read a result. glue.js, or replays.mjs on the CPU, notes that, and does it again without Go.
 
 /** The longest message that is kept, in words, and how many are. */
 const WORDS = 2048, MOST = 64;
@@ -12,10 +12,12 @@ const worthNoting = (times) => times > 1 && (times <= 8 || (times & times - 1) =
 
 /** The commands that can be repeated. @type {ReadonlySet<number>} */
 const REPEATED = new Set([Command.Assign, Command.Eval, Command.Replay, Command.Read, Command.Flush]);
+/** The commands that fill matrices, and which of their words is the object with the elements. @type {ReadonlyMap<number, number>} */
+const FILLING = new Map([[Command.New, 7], [Command.Data, 2]]);
 /** The words of a command that reads a matrix itself. What else is read is scratch of Go's, as recordings have it, too. */
 const LEAF = 6;
 
-/** A message: its words without ticket and object, its handles, how often it was posted since it was repeated, and what is repeated, see glue.js. @typedef {{words: Uint32Array, handles: number[], posted: number, repeat: any}} Known */
+/** A message: its words without ticket and objects, its handles, how often it was posted since it was repeated, and what is repeated, see glue.js. @typedef {{words: Uint32Array, handles: number[], posted: number, repeat: any}} Known */
 
 /**
  * What a message speaks of. handles: of matrices and recordings, and of functions as negative numbers; stores: the memories of the matrices
@@ -27,24 +29,28 @@ const LEAF = 6;
 export const nothing = () => ({handles: [], stores: new Set(), recordings: false, other: false});
 
 /**
- * Where the ticket of a message's read is, 0 if it has none, and -1 if it has commands that cannot be repeated; and how many commands there are.
- * @param {Uint32Array} words
+ * Where the ticket of a message's read is, before its object, 0 if it has none, and -1 if it has commands that cannot be repeated; where
+ * the objects are with which it fills matrices; and how many commands there are.
+ * @param {Uint32Array} words @param {boolean} fills whether such commands can be repeated
  */
-function readIn(words) {
+function placesIn(words, fills) {
+  const given = [];
   let read = 0, commands = 0;
   for (let i = 0; i < words.length; i += words[i] >>> 8) {
-    const command = words[i] & 0xff;
-    if (read > 0 || !REPEATED.has(command)) return {read: -1, commands};
+    const command = words[i] & 0xff, object = fills ? FILLING.get(command) : undefined;
+    if (object && words[i] >>> 8 > object) given.push(i + object);
+    else if (!REPEATED.has(command)) return {read: -1, given, commands};
+    if (read > 0) return {read: -1, given, commands};
     if (command === Command.Read) read = i + 1;
     if (command !== Command.Flush) commands++;
   }
-  return {read: commands > 0 ? read : -1, commands};
+  return {read: commands > 0 ? read : -1, given, commands};
 }
 
-/** Whether a message is one that is known. @param {Uint32Array} known @param {Uint32Array} words @param {number} read */
-function same(known, words, read) {
+/** Whether a message is one that is known. @param {Uint32Array} known @param {Uint32Array} words */
+function same(known, words) {
   if (known.length !== words.length) return false;
-  for (let i = 0; i < words.length; i++) if (known[i] !== words[i] && (read === 0 || i !== read && i !== read + 1)) return false;
+  for (let i = 0; i < words.length; i++) if (known[i] !== words[i]) return false;
   return true;
 }
 
@@ -59,13 +65,15 @@ export class Repeats {
   /** Whether the message writes to one matrix, and does nothing else. */
   #single = false;
   #reads = false;
+  /** How many matrices it fills from the page's memory. */
+  #fills = 0;
 
   /** @param {() => any} device of the program */
   constructor(device) {
     this.#device = device;
   }
 
-  /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number} | undefined} */
+  /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number, bytesUp?: number} | undefined} */
   get counts() { return this.#device()?.repeated; }
 
   /** Lets other events of the page happen, if what was repeated has kept them from it. @returns {Promise<void> | undefined} */
@@ -84,31 +92,33 @@ export class Repeats {
 
   /**
    * Does what a message says, if that can be repeated. Else, until `posted`, what Go does is noted.
-   * @param {Uint32Array} words @param {Uses} uses @param {(object: number) => any} host returns the memory that a read fills
-   * @returns {{ticket: number, object: number, done: Promise<void>} | boolean} whether it is done; with a promise if it reads
+   * @param {Uint32Array} words @param {Uses} uses @param {(object: number) => any} host returns the memory that a read fills, or that a matrix gets
+   * @returns {{ticket: number, objects: number[], done: Promise<void> | undefined} | null} what Go need not do; done is there if it reads
    */
   run(words, {handles, stores, recordings, other}, host) {
     this.#posting = null;
-    const {read, commands} = other || words.length > WORDS ? {read: -1, commands: 0} : readIn(words);
-    if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return false;
     const device = this.#device();
-    if (!device) return false;
-    const known = this.#find(words, read, handles);
+    if (!device || other || words.length > WORDS) return null;
+    const {read, given, commands} = placesIn(words, device.fills === true);
+    if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return null;
+    const ticket = read > 0 ? words[read] : 0, places = read > 0 ? [...given, read + 1] : given, objects = places.map((i) => words[i]);
+    const known = this.#find(words, read > 0 ? [...places, read] : places, handles);
     if (known.repeat) {
-      const done = device.repeat(known.repeat, read > 0 ? host(words[read + 1]) : null);
+      const memory = objects.map(host), done = device.repeat(known.repeat, read > 0 ? memory[given.length] : null, memory);
       if (done !== false) {
         known.posted = 0;
-        return read === 0 || {ticket: words[read], object: words[read + 1], done};
+        return {ticket, objects, done};
       }
       known.repeat = null;
     }
-    if (!worthNoting(++known.posted)) return false;
+    if (!worthNoting(++known.posted)) return null;
     this.#posting = known;
     this.#reads = read > 0;
+    this.#fills = given.length;
     this.#targets = recordings ? Infinity : stores.size;
     this.#single = commands === 1 && read === 0 && !recordings;
     device.watch();
-    return false;
+    return null;
   }
 
   /** Go has got the message. @param {boolean} finished whether it has handed to the device what the message says, and keeps nothing of it for later */
@@ -116,21 +126,30 @@ export class Repeats {
     const known = this.#posting;
     this.#posting = null;
     const repeat = this.#device()?.watched(finished && known ? this.#targets : -1, this.#single);
-    if (known && repeat && (this.#reads ? repeat.read : repeat.launches.length > 0)) known.repeat = repeat;
+    const fills = repeat?.fills?.length ?? 0;
+    if (known && repeat && fills === this.#fills && (this.#reads ? repeat.read : repeat.launches.length + fills > 0)) known.repeat = repeat;
   }
 
-  /** The message among those that are known, to which it is added. @param {Uint32Array} words @param {number} read @param {number[]} handles @returns {Known} */
-  #find(words, read, handles) {
+  /** The message among those that are known, to which it is added. @param {Uint32Array} words @param {number[]} varying places of words that do not count @param {number[]} handles @returns {Known} */
+  #find(words, varying, handles) {
+    const before = varying.map((i) => words[i]);
+    for (const i of varying) words[i] = 0;
+    const known = this.#knownBy(words, handles);
+    varying.forEach((i, n) => { words[i] = before[n]; });
+    return known;
+  }
+
+  /** @param {Uint32Array} words @param {number[]} handles @returns {Known} */
+  #knownBy(words, handles) {
     let hash = 0;
-    for (let i = 0; i < words.length; i++) if (read === 0 || i !== read && i !== read + 1) hash = Math.imul(hash ^ words[i], 0x01000193) + i | 0;
+    for (let i = 0; i < words.length; i++) hash = Math.imul(hash ^ words[i], 0x01000193) + i | 0;
     const known = this.#known.get(hash);
-    if (known && same(known.words, words, read)) return known;
+    if (known && same(known.words, words)) return known;
     if (this.#known.size >= MOST) for (const oldest of this.#known.keys()) {
       this.#known.delete(oldest);
       break;
     }
     const made = {words: words.slice(), handles, posted: 0, repeat: null};
-    if (read > 0) made.words[read] = made.words[read + 1] = 0;
     this.#known.set(hash, made);
     return made;
   }

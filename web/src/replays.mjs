@@ -17,9 +17,11 @@ const TURN = 10;
 const SCRATCH = 1 << 20, SCRATCHES = 16 << 20;
 
 /**
- * A launch: the kernel's function, and the arguments, which are at their address while it runs. job: the words by which workers help.
+ * A launch: the kernel's function, and the arguments, which are at their address while it runs. job: the words by which workers help. Of
+ * a memory that is filled from the page: where it is, and how many launches come before.
  * @typedef {{run: (args: number, scratch: number, from: number, to: number) => number, args: number, words: Uint32Array, params: Uint8Array | null, scratch: number, total: number, written: number, job: Uint32Array | null}} Launch
- * @typedef {{version: number, began: number, launches: Launch[], read: {at: number, size: number} | null}} Repeat
+ * @typedef {{at: number, size: number, after: number}} Fill
+ * @typedef {{version: number, began: number, launches: Launch[], fills: Fill[], read: {at: number, size: number} | null}} Repeat
  * @typedef {(words: Uint32Array, run: Launch['run'], scratch: number) => number | null} Share runs a job with the workers, null if there are none
  */
 
@@ -35,10 +37,14 @@ const otherEvents = () => new Promise((resolve) => {
   port2.postMessage(null);
 });
 
-/** The addresses and sizes of what launches write; null where some of it is a part of other. @param {Launch[]} launches @returns {Map<number, number> | null} */
-function writtenBy(launches) {
+/** The addresses and sizes of what is filled and what launches write; null where some of it is a part of other. @param {Launch[]} launches @param {Fill[]} [fills] @returns {Map<number, number> | null} */
+function writtenBy(launches, fills = []) {
   /** @type {Map<number, number>} */
   const ranges = new Map();
+  for (const {at, size} of fills) {
+    if ((ranges.get(at) ?? size) !== size) return null;
+    ranges.set(at, size);
+  }
   for (const {words, written} of launches) {
     for (let i = 0; written >>> i > 0; i++) {
       if (!(written >>> i & 1)) continue;
@@ -66,7 +72,9 @@ export class Replays {
   /** Milliseconds of messages that were done again since the page had its turn. */
   #since = 0;
   /** What was repeated, which Go does not know of. */
-  repeated = {submissions: 0, dispatches: 0, bytesDown: 0};
+  repeated = {submissions: 0, dispatches: 0, bytesDown: 0, bytesUp: 0};
+  /** Commands that fill matrices from the page's memory can be repeated. */
+  fills = true;
 
   /** @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend memory of the program's, and takes all back for 0 bytes @param {Share} share */
   constructor(memory, lend, share) {
@@ -98,6 +106,12 @@ export class Replays {
     if (this.#seen) this.#seen.read = {at, size};
   }
 
+  /** @param {number} at @param {number} size */
+  write(at, size) {
+    if (this.#seen?.read) return this.other();
+    this.#seen?.fills.push({at, size, after: this.#seen.launches.length});
+  }
+
   other() { this.#seen = null; }
 
   changed() { this.#version++; }
@@ -105,7 +119,7 @@ export class Replays {
   // What repeats.mjs asks for.
 
   watch() {
-    this.#seen = {version: this.#version, began: performance.now(), launches: [], read: null};
+    this.#seen = {version: this.#version, began: performance.now(), launches: [], fills: [], read: null};
   }
 
   /**
@@ -117,8 +131,9 @@ export class Replays {
     const seen = this.#seen;
     this.#seen = null;
     if (!seen || targets < 0 || seen.version !== this.#version || performance.now() - seen.began > LONG) return null;
-    const written = writtenBy(seen.launches);
+    const written = writtenBy(seen.launches, seen.fills);
     if (!written || written.size <= targets) return written && seen;
+    if (seen.fills.length > 0) return null;
     const kept = single ? [.../** @type {Map<number, number>} */ (writtenBy(seen.launches.slice(-1))).keys()] : [];
     if (targets > 0 && kept.length !== 1) return null;
     return this.#moved(seen, [...written].filter(([at]) => at !== kept[0]));
@@ -161,14 +176,16 @@ export class Replays {
   }
 
   /**
-   * Does again what was noted, and copies what is read to host memory. Returns false if it cannot be repeated.
-   * @param {Repeat} repeat @param {Uint8Array | null} host @returns {false | undefined | Promise<void>}
+   * Does again what was noted, with other elements of the page's, and copies what is read to host memory. Returns false if it cannot be repeated.
+   * @param {Repeat} repeat @param {Uint8Array | null} host @param {Uint8Array[]} given @returns {false | undefined | Promise<void>}
    */
-  repeat({version, launches, read}, host) {
-    if (version !== this.#version) return false;
+  repeat({version, launches, fills, read}, host, given) {
+    if (version !== this.#version || fills.some(({size}, i) => given[i]?.length !== size)) return false;
     const began = performance.now();
-    for (const launch of launches) {
-      if (this.#run(launch) === 0) continue;
+    let filled = 0;
+    for (let i = 0; i <= launches.length; i++) {
+      for (; fills[filled]?.after === i; filled++) this.#fill(fills[filled], given[filled]);
+      if (i === launches.length || this.#run(launches[i]) === 0) continue;
       this.#version++; // Go finds out what is wrong
       return false;
     }
@@ -183,6 +200,12 @@ export class Replays {
     this.#since += performance.now() - began;
     if (!read) return undefined;
     return copied ? Promise.resolve(this.turn()) : Promise.reject(Object.assign(new Error('host memory has fewer bytes than are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer'), {name: 'ErrInvalid'}));
+  }
+
+  /** @param {Fill} fill @param {Uint8Array} bytes */
+  #fill({at, size}, bytes) {
+    new Uint8Array(this.#memory.buffer, at, size).set(bytes);
+    this.repeated.bytesUp += size;
   }
 
   /** @param {Launch} launch @returns {number} 0, or why not all of it was run */

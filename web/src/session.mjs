@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {Connection} from './connection.mjs';
-import {bytesOf} from './data.mjs';
 import {failure, shapeError} from './errors.mjs';
 import {current, exposed, lies, wrote} from './known.mjs';
 import {idle, suitable, unused} from './loader.mjs';
@@ -10,6 +9,7 @@ import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {Repeats} from './repeats.mjs';
 import {OBJECT} from './source.mjs';
+import {SparseSession} from './sparse-session.mjs';
 import {Spares} from './spares.mjs';
 import {Tuning} from './tuning.mjs';
 
@@ -18,6 +18,7 @@ import {Tuning} from './tuning.mjs';
 /** @typedef {import('./memory.mjs').Held} Held */
 /** @typedef {import('./memory.mjs').Store} Store */
 /** @typedef {import('./source.mjs').Origin} Origin */
+/** @typedef {import('./data.mjs').Data} Data */
 
 /** The most words that a command can have after the first ones. */
 const MAX_COMMAND = 2 ** 24 - 8;
@@ -25,7 +26,7 @@ const MAX_COMMAND = 2 ** 24 - 8;
 const WAITS = 64;
 
 /** What is asked of a Go program about matrices, in commands. */
-export class Session extends Connection {
+export class Session extends SparseSession {
   #waits = 0;
   #funcs = new Numbers((handle) => this.repeats?.forget(-handle));
   /** Bytes of the largest buffer. */
@@ -40,8 +41,6 @@ export class Session extends Connection {
   });
   /** What computes, for texts. */
   place = '';
-  /** What becomes of assignments while a function of Gpu.record runs. @type {import('./recording.mjs').Recorder | null} */
-  recording = null;
   tuning = new Tuning(this);
 
   // Functions that the page forgets to close.
@@ -66,40 +65,51 @@ export class Session extends Connection {
     this.repeats = new Repeats(program.device);
   }
 
-  /** Refuses what cannot be recorded. @param {string} where */
-  direct(where) {
-    if (this.recording) throw failure('ErrUnsupported', where, 'it cannot be recorded: the function of gpu.record calls assign() and eval()');
-  }
-
   /** @override @param {number} command @param {readonly number[]} words @param {import('./connection.mjs').Asked} [asked] */
   ask(command, words, asked) {
     this.direct(asked?.where || 'gpu');
     return super.ask(command, words, asked);
   }
 
-  /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */
-  open(key, held) {
-    this.check();
-    held.open(this.handles.take());
-    this.watch(key, held);
-    return held.handle;
-  }
-
   // Those that make a matrix are given its leaf.
 
-  /** Zeros. @param {Node} leaf @param {Memory} memory */
-  newMatrix(leaf, memory) {
-    this.send(Command.New, [this.open(leaf, memory), memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
+  /** Zeros, or the elements that are given. @param {Node} leaf @param {Memory} memory @param {Data | null} [data] */
+  newMatrix(leaf, memory, data = null) {
+    const {form, rows, cols, offset, stride} = memory, words = [form, rows, cols, offset, stride], size = data?.bytes.length ?? 0;
+    if (!data || size === 0 || !memory.filledBy(size)) {
+      this.send(Command.New, [this.open(leaf, memory), ...words]);
+      if (data && size > 0) this.setData(memory, data);
+      return;
+    }
+    this.check();
+    const spare = this.#spares.take(memory);
+    this.#made(leaf, memory, spare?.handle ?? this.handles.take(), !spare);
+    this.message.command(Command.New, [memory.handle, ...words, this.objects.put(data.bytes, !data.copy), size]);
+    this.#lent(!data.copy);
   }
 
-  /** Replaces the elements, from bytes that are the user's unless they are a copy. @param {Memory} memory @param {Uint8Array} bytes @param {boolean} copy */
-  setData(memory, bytes, copy) {
+  /** A matrix gets all of its elements. @param {Node} leaf @param {Memory} memory @param {number} handle @param {boolean} fresh whether Go makes a matrix for it */
+  #made(leaf, memory, handle, fresh) {
+    memory.open(handle);
+    memory.whole = true;
+    this.watch(leaf, memory);
+    const {uses} = this.message;
+    uses.handles.push(handle);
+    uses.stores.add(memory.store);
+    uses.other ||= fresh; // another matrix each time
+  }
+
+  /** Replaces the elements. @param {Memory} memory @param {Data} data */
+  setData(memory, {bytes, copy}) {
     this.check();
-    const object = this.objects.put(bytes, !copy);
-    this.send(Command.Data, [memory.use('set'), object, bytes.length]);
+    const handle = memory.use('set'), {uses} = this.message, whole = memory.filledBy(bytes.length);
+    this.message.command(Command.Data, [handle, this.objects.put(bytes, !copy), bytes.length]);
     wrote(memory.store);
-    if (bytes.length < memory.room * memory.type.size || memory.padded || memory.offset > 0) this.message.command(Command.Flush, []); // where Go has the device put the elements into place
-    if (!copy) this.post();
+    uses.handles.push(handle);
+    uses.stores.add(memory.store);
+    uses.other ||= !whole || memory.view || !memory.plain;
+    if (!whole) this.message.command(Command.Flush, []); // where Go has the device put the elements into place
+    this.#lent(!copy);
   }
 
   /** Makes a matrix from memory. @param {Node} leaf @param {Origin} origin */
@@ -148,13 +158,7 @@ export class Session extends Connection {
       else this.handles.give(handle);
       throw error;
     }
-    memory.open(handle);
-    memory.result = true;
-    this.watch(leaf, memory);
-    const {uses} = this.message;
-    uses.handles.push(handle);
-    uses.stores.add(memory.store);
-    uses.other ||= !spare; // another matrix each time
+    this.#made(leaf, memory, handle, !spare);
     this.#evaluated(program);
   }
 
@@ -410,64 +414,6 @@ export class Session extends Connection {
     this.message.uses.other ||= !plain;
     this.send(Command.Replay, [handle]);
     if (hosted) this.post();
-  }
-
-  // Sparse matrices.
-
-  // form is the format, rows and columns.
-  /** @param {object} key @param {Held} held @param {number[]} form @param {Uint8Array} values @param {Int32Array} indices @param {Int32Array} offsets @param {boolean} wrapped */
-  sparse(key, held, form, values, indices, offsets, wrapped) {
-    const handle = this.open(key, held), number = this.objects.put(values, !wrapped);
-    this.message.command(Command.Sparse, [handle, ...form, number, values.length, ...this.#structure(indices, offsets)]);
-    this.post();
-  }
-
-  /** @param {Held} held @param {number} i @param {number} j @param {number} bits */
-  append(held, i, j, bits) {
-    this.direct('append');
-    this.send(Command.Append, [held.use('append'), i, j, bits]);
-  }
-
-  /** @param {Held} held @param {Int32Array} indices @param {Int32Array} offsets */
-  touchSparse(held, indices, offsets) {
-    this.check();
-    this.direct('touch');
-    const handle = held.use('touch');
-    this.message.command(Command.SparseTouch, [handle, ...this.#structure(indices, offsets)]);
-    this.post();
-  }
-
-  /** @param {Int32Array} indices @param {Int32Array} offsets */
-  #structure(indices, offsets) {
-    return [indices, offsets].flatMap((array) => [this.objects.put(bytesOf(array), true), array.length]);
-  }
-
-  /**
-   * Evaluates a sparse expression, or with a sparse matrix the product of the expression and that in whole columns. The answer is the
-   * format and the number of indices.
-   * @param {string} where @param {object} key @param {Held} held that gets the result @param {Node} node @param {number} format @param {Held | null} of
-   * @param {AbortSignal} [signal] @returns {Promise<number[]>}
-   */
-  async sparseEval(where, key, held, node, format, of, signal) {
-    const other = of ? of.use(where) : 0, handle = this.handles.take();
-    try {
-      const answer = this.ask(Command.SparseEval, [handle, format, other], {expression: (program) => program.hold(node), where, signal});
-      const words = (await answer).split(' ').map(Number);
-      held.open(handle);
-      this.watch(key, held);
-      return words;
-    } catch (error) {
-      if (!this.over) this.send(Command.Close, [0, handle]); // Go may have made it before the caller gave up
-      this.handles.give(handle);
-      throw error;
-    }
-  }
-
-  /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @param {AbortSignal} [signal] @returns {Promise<void>} */
-  readSparse(held, values, indices, offsets, signal) {
-    const words = [held.use('read'), this.objects.put(bytesOf(values)), values.byteLength];
-    for (const array of [indices, offsets]) words.push(this.objects.put(bytesOf(array)), array.length);
-    return this.ask(Command.SparseRead, words, {where: 'read', signal});
   }
 
   /** @param {import('./func.mjs').FuncRef} func that gets its handle @param {string} text */

@@ -4,12 +4,12 @@
 
 /** How many bytes of such matrices there may be. */
 const MOST = 16 << 20;
-/** How often they are looked through for those that no result has wanted, in milliseconds. */
+/** How often they are looked through for those that nothing has wanted, in milliseconds. */
 const TENDED = 1000;
 
 /**
- * Matrices that the page has closed, and Go not yet: the next result of their type and size goes into the memory of the oldest. Go would have
- * to make a matrix, and the message would be another one each time; see repeats.mjs.
+ * Matrices that the page has closed, and Go not yet: the next matrix of their form and size that is made with all of its elements, as a result
+ * is, goes into the memory of the oldest. Go would have to make a matrix, and the message would be another one each time; see repeats.mjs.
  */
 export class Spares {
   /** By what they are. @type {Map<string, Memory[]>} */
@@ -21,13 +21,13 @@ export class Spares {
   #discard;
   #tending = false;
 
-  /** @param {(list: Memory[]) => void} discard closes those that no result has wanted for some time */
+  /** @param {(list: Memory[]) => void} discard closes those that nothing has wanted for some time */
   constructor(discard) {
     this.#discard = discard;
   }
 
   /** @param {Memory} memory */
-  static #of({type, rows, cols}) { return `${type.id} ${rows} ${cols}`; }
+  static #of({form, rows, cols}) { return `${form} ${rows} ${cols}`; }
 
   /** Keeps a matrix that was closed, unless nothing else can have its memory. @param {any} held @returns {boolean} */
   keep(held) {
@@ -51,9 +51,9 @@ export class Spares {
     /** @type {any} */ (timer).unref?.(); // in Node, which it would keep
   }
 
-  /** The matrix for a result, if there is one. @param {Memory} result @returns {Memory | undefined} */
-  take(result) {
-    const list = this.#lists.get(Spares.#of(result));
+  /** The matrix whose memory another one gets, if there is one. @param {Memory} memory of that @returns {Memory | undefined} */
+  take(memory) {
+    const list = this.#lists.get(Spares.#of(memory));
     return list?.[0] && this.#drop(list[0]);
   }
 

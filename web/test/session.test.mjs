@@ -63,8 +63,8 @@ test('data is read before the call returns, or copied', () => {
   const mine = new Float32Array([1, 2]);
   gpu.matrix(1, 2, mine);
   assert.equal(program.messages.length, 1, 'posted at once');
-  assert.deepEqual(program.commands().map((c) => c.command), [Command.New, Command.Data]);
-  assert.equal(program.commands()[1].words[2], 8, 'bytes');
+  assert.deepEqual(program.commands().map((c) => c.command), [Command.New]);
+  assert.equal(program.commands()[0].words[7], 8, 'bytes');
   gpu.matrix(1, 2, [1, 2]);
   assert.equal(program.messages.length, 1, 'a converted copy can wait');
 });
@@ -156,7 +156,7 @@ test('borrowed data is copied when it is not taken', async () => {
   const mine = new Float32Array([1, 2]);
   const m = gpu.matrix(1, 2, mine);
   mine.fill(9);
-  const object = program.commands().find((c) => c.command === Command.Data)?.words[1];
+  const object = program.commands().find((c) => c.command === Command.New)?.words[6];
   assert.deepEqual([...new Float32Array(session.takeObject(object).buffer)], [1, 2]);
   await turn();
   assert.equal(program.resumed, 1, 'Go is given a turn');

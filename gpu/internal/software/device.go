@@ -363,7 +363,11 @@ func (d *Device) Read(ctx context.Context, t driver.Transfer) error {
 			return nothing, 0, err
 		}
 		src := d.span(uint32(t.Buffer), t.Offset, uint64(t.Span()))
-		d.watched(src, t.Count == 1 && t.HostOffset+t.Host.Offset == 0)
+		if d.watcher != nil && t.Count == 1 && t.HostOffset+t.Host.Offset == 0 {
+			d.watcher.Reads(src)
+		} else {
+			d.moved()
+		}
 		return func() {
 			for i := range t.Count {
 				at := t.HostOffset + i*t.Pitch

@@ -36,6 +36,9 @@ type Engine interface {
 type Watcher interface {
 	// Reads says that a call reads memory, from its first byte to its last, into memory of the caller's.
 	Reads(mem []byte)
+	// Writes says that memory, from its first byte to its last, is filled with memory that is not Go's, or zeros where that ends within the
+	// last word.
+	Writes(mem []byte)
 	// Moves says that bytes are moved in another way.
 	Moves()
 }

@@ -299,7 +299,7 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 	w := &work{number: l.Number, commands: slices.Grow(d.queue.spare, 1+len(l.Words)/7)} // a dispatch has 7 words
 	d.queue.spare = nil
 	add := func(bytes uint64, do func()) {
-		d.watched(nil, false)
+		d.moved()
 		w.commands = append(w.commands, command{do: do, bytes: bytes})
 	}
 	params := slices.Clone(l.Params)
@@ -309,10 +309,13 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 			src := data[v[3]]
 			dst := d.span(v[0], c.U64(1), uint64(len(src)))
 			w.staged += uint64(len(src))
-			if same(dst, src) { // is there already
-				d.watched(nil, false)
-			} else {
+			switch h := l.Data[v[3]]; {
+			case !same(dst, src):
 				add(uint64(len(src)), func() { copy(dst, src) })
+			case d.watcher != nil && h.Foreign != nil && h.Offset == 0:
+				d.watcher.Writes(dst)
+			default: // is there already
+				d.moved()
 			}
 		case driver.OpCopy:
 			dst, src := d.span(v[0], c.U64(1), c.U64(6)), d.span(v[3], c.U64(4), c.U64(6))
@@ -340,13 +343,9 @@ func (d *Device) record(l *driver.CommandList, data [][]byte) *work {
 	return w
 }
 
-// watched tells the watcher, if there is one, of memory that is read as it is, or of bytes that are moved in another way.
-func (d *Device) watched(mem []byte, read bool) {
-	switch {
-	case d.watcher == nil:
-	case read:
-		d.watcher.Reads(mem)
-	default:
+// moved tells the watcher, if there is one, of bytes that are moved in another way than it wants to know of.
+func (d *Device) moved() {
+	if d.watcher != nil {
 		d.watcher.Moves()
 	}
 }

@@ -17,9 +17,19 @@ type watchingEngine struct {
 
 func (e watchingEngine) Reads(mem []byte) { *e.told = append(*e.told, "read "+string(mem)) }
 
+func (e watchingEngine) Writes(mem []byte) { *e.told = append(*e.told, "write "+string(mem)) }
+
 func (e watchingEngine) Moves() { *e.told = append(*e.told, "move") }
 
-// TestWatched has an engine told of all that is no dispatch: of one row that is read what it is, of the rest that it is something else.
+// pageMemory is memory that is not Go's.
+type pageMemory string
+
+func (m pageMemory) Load(at int, into []byte) int { return copy(into, m[at:]) }
+
+func (pageMemory) Store(int, []byte) int { return 0 }
+
+// TestWatched has an engine told of all that is no dispatch: of one row that is read, and of memory that is filled from the page's, what it is,
+// of the rest that it is something else.
 func TestWatched(t *testing.T) {
 	var told []string
 	d := New(Config{Info: testInfo, Engine: watchingEngine{told: &told}, GoMemory: true})
@@ -27,12 +37,22 @@ func TestWatched(t *testing.T) {
 	check(t, d.NewBuffer(2, 64, false))
 	check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) {}}))
 	into := make([]byte, 64)
+	paged := func(at, size int) driver.Host {
+		return driver.Host{Foreign: pageMemory("abcdefghijkl"), Offset: at, Size: size}
+	}
 	for what, c := range map[string]struct {
 		do   func(list *driver.CommandList)
 		read driver.Transfer
 		want string
 	}{
-		"a write": {do: func(l *driver.CommandList) { l.Write(1, 0, driver.HostBytes([]byte("abcd"))) }, want: "move"},
+		"a write":                     {do: func(l *driver.CommandList) { l.Write(1, 0, driver.HostBytes([]byte("abcd"))) }, want: "move"},
+		"a write from the page":       {do: func(l *driver.CommandList) { l.Write(1, 32, paged(0, 8)) }, want: "write abcdefgh"},
+		"a write of a part of a word": {do: func(l *driver.CommandList) { l.Write(1, 32, paged(0, 5)) }, want: "write abcde\x00\x00\x00"},
+		"a write from further on":     {do: func(l *driver.CommandList) { l.Write(1, 32, paged(4, 4)) }, want: "move"},
+		"writes from the page": {do: func(l *driver.CommandList) {
+			l.Write(1, 32, paged(0, 4))
+			l.Write(1, 32, paged(0, 8))
+		}, want: "move move"},
 		"two writes": {do: func(l *driver.CommandList) {
 			l.Write(1, 0, driver.HostBytes([]byte("abcd")))
 			l.Write(2, 0, driver.HostBytes([]byte("efgh")))

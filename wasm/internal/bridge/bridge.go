@@ -154,7 +154,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // commands says what executes each command. Where an expression or a list follows there are More words.
 var commands = []page.Spec[*Bridge]{
-	page.CmdNew:    {Run: (*Bridge).newMatrix, Words: 6, Flags: page.Fills},
+	page.CmdNew:    {Run: (*Bridge).newMatrix, Words: 6, Flags: page.More | page.Fills},
 	page.CmdData:   {Run: (*Bridge).data, Words: 3},
 	page.CmdFrom:   {Run: (*Bridge).from, Words: 1 + sourceWords, Flags: page.Fills},
 	page.CmdAlias:  {Run: (*Bridge).alias, Words: 2, Flags: page.Fills},
@@ -221,25 +221,33 @@ func (b *Bridge) explain(a []uint32) {
 	b.Settle(a[0], []any{p.String(), p.Temporaries, p.TemporaryBytes, launches}, nil)
 }
 
-// eval makes a matrix of an expression. If the handle has one, which the page has closed, that gets the elements: it has the size and the
-// form of the result. It is closed if it cannot get them.
-func (b *Bridge) eval(a []uint32) {
-	handle, spare := a[0], b.entries[a[0]]
+// fill gives a handle a matrix with elements. If the handle has one, which the page has closed, run gets it, and may return it with these
+// elements: it has their size and form. Else it is closed.
+func (b *Bridge) fill(handle uint32, run func(spare *anyDense) *anyDense) {
+	e := b.entries[handle]
 	delete(b.entries, handle)
-	if spare != nil {
+	var spare, made *anyDense
+	if e != nil && e.value != nil {
 		defer func() {
-			if b.entries[handle] != spare && spare.value != nil {
-				_ = spare.value.Close()
+			if spare == nil || made != spare {
+				_ = e.value.Close()
 			}
 		}()
+		spare = as[*anyDense](e)
 	}
-	x := b.program.run(a[1:])
-	if spare != nil && spare.value != nil && as[*anyDense](spare).Assign(x) == nil {
-		spare.err = nil
-		b.entries[handle] = spare
-		return
-	}
-	b.put(handle, &entry{value: b.evaluated(x)})
+	made = run(spare)
+	b.put(handle, &entry{value: made})
+}
+
+// eval makes a matrix of an expression.
+func (b *Bridge) eval(a []uint32) {
+	b.fill(a[0], func(spare *anyDense) *anyDense {
+		x := b.program.run(a[1:])
+		if spare != nil && spare.Assign(x) == nil {
+			return spare
+		}
+		return b.evaluated(x)
+	})
 }
 
 // evaluated is the value of an expression, on the page's device where it has no matrices.

@@ -55,6 +55,40 @@ func TestPlaces(t *testing.T) {
 	wantError(t, err, matrix.ErrCapacity)
 }
 
+// TestNewFilled makes matrices of the page's elements, in matrices that the page has closed where these have their size and form. What cannot
+// be made leaves nothing but its error.
+func TestNewFilled(t *testing.T) {
+	r := newRig(t)
+	mem := bytesOf(1, 2, 3, 4, 5, 6)
+	made := func(handle, form, rows, cols, size uint32) {
+		minor := cols
+		if form&byColumns != 0 {
+			minor = rows
+		}
+		r.post(command(page.CmdNew, handle, form, rows, cols, 0, minor, r.page.put(mem), size))
+	}
+	for i := range uint32(3) { // two of which are in the first one's memory
+		mem = bytesOf(float32(i), 2, 3, 4, 5, 6)
+		made(1, 0, 2, 3, 24)
+		r.wantRead([]float32{float32(i), 2, 3, 4, 5, 6}, leaf(1))
+		if n := r.dev.Stats().Buffers; n != 1 {
+			t.Errorf("%d buffers", n)
+		}
+	}
+	made(1, byColumns, 3, 2, 24)
+	r.wantRead([]float32{2, 4, 2, 5, 3, 6}, leaf(1))
+	made(1, 0, 1, 4, 16)
+	r.wantRead([]float32{2, 2, 3, 4}, leaf(1))
+	made(1, 0, 1, 4, 8)
+	_, err := r.read(4, leaf(1))
+	wantError(t, err, buffer.ErrShort)
+	if n := r.dev.Stats().Buffers; n != 0 {
+		t.Errorf("%d buffers of what could not be made", n)
+	}
+	made(1, 0, 1, 4, 16)
+	r.wantRead([]float32{2, 2, 3, 4}, leaf(1))
+}
+
 func TestFromCopies(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 3, 4, 5, 6)

@@ -41,6 +41,8 @@ func TestMalformedMessages(t *testing.T) {
 		"unknown type":           command(page.CmdNew, 9, 10, 1, 1, 0, 1),
 		"unknown form":           command(page.CmdNew, 9, 1<<11, 1, 1, 0, 1),
 		"handle in use":          command(page.CmdNew, 1, 0, 1, 1, 0, 1),
+		"elements without bytes": command(page.CmdNew, 9, 0, 1, 1, 0, 1, none),
+		"elements of no object":  command(page.CmdNew, 9, 0, 1, 1, 0, 1, none, 4),
 		"too large":              command(page.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32, 0, math.MaxUint32),
 		"stride":                 command(page.CmdFrom, 9, 1, 0, 2, 2, 0, 1, none, 16),
 		"no object":              command(page.CmdFrom, 9, 1<<8|1, 0, 1, 1, 0, 1, none, 0),

@@ -89,9 +89,37 @@ func place(a []uint32) (rows, cols int, o matrix.Options) {
 	return int(a[1]), int(a[2]), o
 }
 
+// isForm reports whether a matrix has that size and form.
+func isForm(m *anyDense, rows, cols int, o matrix.Options) bool {
+	r, c := m.Dims()
+	return r == rows && c == cols && m.DType() == o.Type && m.ColMajor() == o.ColMajor
+}
+
+// newMatrix makes a matrix of zeros, or of the page's elements.
 func (b *Bridge) newMatrix(a []uint32) {
+	var object any
+	data := b.Read(a[6:])
+	given := data.Left()
+	if given {
+		object = data.Object() // in any case, so that the page forgets it
+	}
 	rows, cols, o := place(a[1:])
-	b.put(a[0], &entry{value: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))})
+	if !given {
+		b.put(a[0], &entry{value: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))})
+		return
+	}
+	size := data.Word()
+	b.fill(a[0], func(spare *anyDense) *anyDense {
+		if spare != nil && isForm(spare, rows, cols, o) && page.Guard(func() { b.setData(spare, object, size) }) == nil {
+			return spare
+		}
+		m := page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))
+		if err := page.Guard(func() { b.setData(m, object, size) }); err != nil {
+			_ = m.Close()
+			page.Check(err)
+		}
+		return m
+	})
 }
 
 // data replaces the elements of a matrix by the page's, which are in its order and without gaps.

@@ -16,7 +16,7 @@ const (
 // << 10, expr an expression. source is memory to make a matrix from:
 // flags of package buffer | "a GPUBuffer" << 8, form, rows, cols, offset, stride, object, bytes.
 const (
-	CmdNew    Command = 1 + iota // handle form rows cols offset stride: zeros
+	CmdNew    Command = 1 + iota // handle form rows cols offset stride [object bytes]: zeros, or these elements
 	CmdData                      // handle object bytes: replaces all of the matrix, in its order in memory
 	CmdFrom                      // handle source
 	CmdAlias                     // handle of: another matrix of the same memory
