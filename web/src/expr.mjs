@@ -88,15 +88,19 @@ export function useMatrix(Class) {
 export function operands(where, values, any = false) {
   /** @type {{session: Session, node: Node} | undefined} */
   let first;
-  const parts = values.map((value) => {
-    if (typeof value === 'number') return value;
+  const parts = [];
+  for (const value of values) {
+    if (typeof value === 'number') {
+      parts.push(value);
+      continue;
+    }
     const part = inside(value, where);
     if (!part && insideTensor(value, where)) throw failure('ErrInvalid', where, `a tensor; use its expr()${any ? `, or gpu.${where}` : ''}`);
     if (!part) throw failure('ErrInvalid', where, `${show(value)} is neither a matrix nor a number`);
     first ??= part;
     if (part.session !== first.session) throw failure('ErrForeign', where, 'operands of two devices');
-    return part.node;
-  });
+    parts.push(part.node);
+  }
   if (!first) throw failure('ErrInvalid', where, 'one operand must be a matrix');
   const {session, node: {type}} = first;
   return {session, list: parts.map((part) => typeof part === 'number' ? nodes.scalar(where, type, part) : part)};
@@ -334,7 +338,7 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
   }
 
   /** @param {...unknown} x an array and the options, each of which may be left out */
-  async read(...x) { return this.#read('read', x); }
+  read(...x) { return this.#read('read', x); }
 
   /** @param {string} where the call that reads @param {unknown[]} x its arguments */
   async #read(where, x) {
@@ -343,7 +347,7 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     this.#session.check();
     let [into, options] = x;
     if (options === undefined && typeof into === 'object' && into !== null && !ArrayBuffer.isView(into)) [into, options] = [undefined, into];
-    const signal = signalOf(where, options), array = guard(where, () => destination(node, into));
+    const signal = signalOf(where, options), array = into === undefined ? destination(node, into) : guard(where, () => destination(node, into));
     const {memory} = node, writes = memory?.store.writes, needed = numbersIn(node.type, node.rows * node.cols);
     await this.#session.read(node, array, signal, where);
     if (array.length < needed) throw failure('ErrShort', where, `${array.length} elements for ${node.rows}x${node.cols}: the array was transferred or resized meanwhile`);

@@ -101,20 +101,27 @@ export class Repeats {
     if (!device || other || words.length > WORDS) return null;
     const {read, given, commands} = placesIn(words, device.fills === true);
     if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return null;
-    const ticket = read > 0 ? words[read] : 0, places = read > 0 ? [...given, read + 1] : given, objects = places.map((i) => words[i]);
-    const known = this.#find(words, read > 0 ? [...places, read] : places, handles);
+    if (read > 0) given.push(read, read + 1);
+    const varying = [];
+    for (const i of given) {
+      varying.push(words[i]);
+      words[i] = 0; // they do not count
+    }
+    const known = this.#find(words, handles);
+    for (let i = 0; i < given.length; i++) words[given[i]] = varying[i];
+    const object = read > 0 ? varying.pop() ?? 0 : 0, ticket = read > 0 ? varying.pop() ?? 0 : 0;
     if (known.repeat) {
-      const memory = objects.map(host), done = device.repeat(known.repeat, read > 0 ? memory[given.length] : null, memory);
+      const done = device.repeat(known.repeat, object ? host(object) : null, varying.length > 0 ? varying.map(host) : varying);
       if (done !== false) {
         known.posted = 0;
-        return {ticket, objects, done};
+        return {ticket, objects: object ? [...varying, object] : varying, done};
       }
       known.repeat = null;
     }
     if (!worthNoting(++known.posted)) return null;
     this.#posting = known;
     this.#reads = read > 0;
-    this.#fills = given.length;
+    this.#fills = varying.length;
     this.#targets = recordings ? Infinity : stores.size;
     this.#single = commands === 1 && read === 0 && !recordings;
     device.watch();
@@ -130,17 +137,8 @@ export class Repeats {
     if (known && repeat && fills === this.#fills && (this.#reads ? repeat.read : repeat.launches.length + fills > 0)) known.repeat = repeat;
   }
 
-  /** The message among those that are known, to which it is added. @param {Uint32Array} words @param {number[]} varying places of words that do not count @param {number[]} handles @returns {Known} */
-  #find(words, varying, handles) {
-    const before = varying.map((i) => words[i]);
-    for (const i of varying) words[i] = 0;
-    const known = this.#knownBy(words, handles);
-    varying.forEach((i, n) => { words[i] = before[n]; });
-    return known;
-  }
-
-  /** @param {Uint32Array} words @param {number[]} handles @returns {Known} */
-  #knownBy(words, handles) {
+  /** The message among those that are known, to which it is added. @param {Uint32Array} words with zeros in place of tickets and objects @param {number[]} handles @returns {Known} */
+  #find(words, handles) {
     let hash = 0;
     for (let i = 0; i < words.length; i++) hash = Math.imul(hash ^ words[i], 0x01000193) + i | 0;
     const known = this.#known.get(hash);
