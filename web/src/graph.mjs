@@ -4,7 +4,7 @@ import {failure, guard, isOurs, listed, reasonOf, show} from './errors.mjs';
 import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
 import {MODES, Schedule} from './graph-schedule.mjs';
 import {sessionOf} from './gpu.mjs';
-import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
+import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, openOutputs, returned, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
 import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
@@ -22,6 +22,9 @@ const TURN = 8;
 /** Blocks of a channel that nobody says the capacity of. */
 const CAPACITY = 4;
 const EMPTY = 'the graph was stopped, and the output is empty';
+
+/** Graphs that somebody waits for, by who waits: they are not collected meanwhile, so that whoever waits is told in the end. @type {Map<object, Graph>} */
+const awaited = new Map();
 
 /** The options of channels. */
 const CHANNEL = Object.freeze(['capacity', 'push', 'pull', 'hold', 'control']);
@@ -188,12 +191,15 @@ export class Graph {
     checkSignal(where, signal);
     return new Promise((resolve, reject) => {
       /** @type {Waiter} */
-      const waiter = {done: (value) => { deaf(); resolve(value); }, refuse: (error) => { deaf(); reject(error); }, block};
+      const waiter = {done: (value) => { end(); resolve(value); }, refuse: (error) => { end(); reject(error); }, block};
+      const end = () => { deaf(); awaited.delete(waiter); };
       const deaf = signal ? onAbort(signal, () => {
         line.splice(line.indexOf(waiter), 1);
+        awaited.delete(waiter);
         reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       }) : () => {};
       line.push(waiter);
+      awaited.set(waiter, this);
       this.#wake();
     });
   }
@@ -350,11 +356,11 @@ export class Graph {
     const {name: where, body, outputs} = task;
     this.#own(task, taken);
     const known = new Map([...taken.values()].map(({cell}) => [cell.value, cell])), copies = new Set(), /** @type {Map<string, number>} */ said = new Map();
-    /** @type {Record<string, any>} */
-    const inputs = {};
+    /** @type {Map<string, any>} */
+    const inputs = new Map();
     const found = (/** @type {any} */ made) => outputs.map(({name, inPlace}) => {
-      let value = guard(where, () => outputs.length === 1 ? made : made?.[name]);
-      if (value === undefined && inPlace !== undefined) value = inputs[inPlace];
+      let value = outputs.length === 1 ? made : returned(where, made, name);
+      if (value === undefined && inPlace !== undefined) value = inputs.get(inPlace);
       if (value === undefined) throw failure('ErrInvalid', where, `the function returns nothing for ${name}`);
       return evaluated(value);
     });
@@ -373,11 +379,11 @@ export class Graph {
     try {
       for (const [port, {cell: {value}}] of taken) {
         const here = moved(gpu, value);
-        inputs[port] = here === value ? here : await here;
-        if (here !== value) copies.add(inputs[port]);
+        inputs.set(port, here === value ? here : await here);
+        if (here !== value) copies.add(inputs.get(port));
       }
       const values = await gpu.scope(() => {
-        const made = body(inputs, context);
+        const made = body(Object.fromEntries(inputs), context); // which defines __proto__, too
         return guard(where, () => typeof made?.then === 'function') ? Promise.resolve(made).then(found) : found(made);
       });
       const results = outputs.map((port, i) => {
@@ -410,15 +416,18 @@ export class Graph {
     await new Promise((resolve, reject) => {
       const done = () => {
         deaf();
+        awaited.delete(done);
         this.#stops.delete(done);
         if (this.#state === 'closed') reject(failure('ErrClosed', where, 'the graph was closed'));
         else resolve(undefined);
       };
       const deaf = signal ? onAbort(signal, () => {
+        awaited.delete(done);
         this.#stops.delete(done);
         reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       }) : () => {};
       this.#stops.add(done);
+      awaited.set(done, this);
       this.#wake();
     });
   }
@@ -442,7 +451,7 @@ export class Graph {
 
   [Symbol.dispose]() { this.close(); }
 
-  get state() { return this.#state; }
+  get state() { return this.#gpus.every((gpu) => sessionOf(gpu).over) ? 'closed' : this.#state; } // which it will be soon then
 
   stats() {
     return {

@@ -88,3 +88,27 @@ test('tasks, pools and pipelines that nobody closes are collected, and not what 
   assert.equal(warnings.length, 14);
   cr.close();
 });
+
+test('whoever waits for a graph that nobody has any more is told of the end', async () => {
+  const gpu = await init({device: 'simd', threads: 1}), told = /** @type {string[]} */ ([]);
+  let started = () => {};
+  const running = new Promise((done) => { started = () => done(undefined); });
+  const wait = async () => {
+    const graph = await gpu.graph();
+    graph.task('t', () => (started(), new Promise(() => {})), {inputs: ['x'], outputs: ['y']});
+    const x = graph.input('t.x', {capacity: 1}), y = graph.output('t.y');
+    graph.run();
+    await x.push(1);
+    await running;
+    const calls = {pull: y.pull(), stop: graph.stop()};
+    for (const [name, call] of Object.entries(calls)) call.catch((/** @type {any} */ {code}) => { told.push(`${name} ${code}`); });
+  };
+  await wait();
+  for (let i = 0; i < 5; i++) {
+    collect();
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  gpu.close();
+  await collects(() => told.length === 2);
+  assert.deepEqual(told.sort(), ['pull ErrClosed', 'stop ErrClosed']);
+});
