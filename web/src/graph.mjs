@@ -8,6 +8,7 @@ import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, open
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
 import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
+import {whenever} from './whenever.mjs';
 
 // Task graphs: the rules are those of package matrix/graph, as far as a page has a use for them; see Graph in the declarations.
 
@@ -25,6 +26,9 @@ const EMPTY = 'the graph was stopped, and the output is empty';
 
 /** Graphs that somebody waits for, by who waits: they are not collected meanwhile, so that whoever waits is told in the end. @type {Map<object, Graph>} */
 const awaited = new Map();
+
+/** Ends a graph whose devices have all been closed. It stands here as functions within the constructor would keep the graph. @param {Graph} graph */
+const endWithDevices = (graph) => { if (graph.state === 'closed') graph.close(); };
 
 /** The options of channels. */
 const CHANNEL = Object.freeze(['capacity', 'push', 'pull', 'hold', 'control']);
@@ -66,12 +70,11 @@ export class Graph {
     if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array`);
     const {mode = MODES[0]} = o;
     if (!MODES.includes(mode)) throw failure('ErrInvalid', where, `mode ${show(mode)}; ${instead(mode, MODES)}`);
-    const graph = new WeakRef(this); // the devices may outlive it
     this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, other))])];
     this.#sync = flag(where, o, 'sync');
     this.#traced = number('trace', 0, 0);
-    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => { const wake = graph.deref(); if (wake) wake.#wake(); });
-    Promise.all(this.#gpus.map((each) => sessionOf(each).ended)).then(() => graph.deref()?.close());
+    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => this.#wake());
+    for (const each of this.#gpus) whenever(sessionOf(each).ended, this, endWithDevices);
   }
 
   // Building.

@@ -112,3 +112,20 @@ test('whoever waits for a graph that nobody has any more is told of the end', as
   await collects(() => told.length === 2);
   assert.deepEqual(told.sort(), ['pull ErrClosed', 'stop ErrClosed']);
 });
+
+test('graphs leave nothing with their device', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1}), lost = t.mock.method(gpu.lost, 'then'), kept = await gpu.graph();
+  let gone = 0;
+  const registry = new FinalizationRegistry(() => gone++);
+  for (let i = 0; i < 100; i++) registry.register(await gpu.graph(), undefined);
+  assert.equal(lost.mock.callCount(), 1); // each reaction would stay as long as the device
+  await collects(() => gone >= 99); // the engine may have the last one yet
+  const pull = ((graph) => {
+    graph.task('t', (/** @type {any} */ {x}) => x, {inputs: ['x'], outputs: ['y']});
+    graph.input('t.x');
+    return graph.output('t.y').pull();
+  })(kept);
+  gpu.close();
+  await assert.rejects(pull, {code: 'ErrClosed'});
+  assert.equal(kept.state, 'closed');
+});
