@@ -11,9 +11,9 @@ const collected = new FinalizationRegistry((/** @type {() => void} */ drop) => d
  * @template {object} T @param {Promise<unknown>} promise @param {T} object @param {(object: T) => void} call does not refer to the object
  */
 export function whenever(promise, object, call) {
-  const list = lists.get(promise) ?? listOf(promise), ref = new WeakRef(object);
+  const list = lists.get(promise) ?? listOf(promise), ref = new WeakRef(object), weak = new WeakRef(list); // its functions may refer to a device, which may have the object
   list.set(ref, call);
-  collected.register(object, () => list.delete(ref));
+  collected.register(object, () => { weak.deref()?.delete(ref); });
 }
 
 /** @param {Promise<unknown>} promise */
