@@ -222,6 +222,30 @@ export const tests = {
     tensors.close();
   }),
 
+  names: onBoth(async (gpu) => {
+    // Ports may have the names of what every object has.
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      const graph = await gpu.graph();
+      graph.task(name, (inputs) => ({[name]: inputs[name] + inputs.by, last: Object.keys(inputs).join()}), {inputs: [name], sticky: ['by'], outputs: [name, 'last']});
+      graph.task('none', ({x}) => ({x}), {inputs: ['x'], outputs: ['x', name]});
+      const inputs = [name, 'none'].map((task) => graph.input(`${task}.${task === name ? name : 'x'}`)), outputs = [`${name}.${name}`, `${name}.last`, 'none.x', `none.${name}`].map((port) => graph.output(port));
+      graph.set(`${name}.by`, 2).run();
+      await Promise.all(inputs.map((input) => input.push(40)));
+      check(await outputs[0].pull() === 42 && await outputs[1].pull() === `${name},by`, `a port ${name}`);
+      await fails('ErrInvalid', `an output ${name} that is not returned`, () => outputs[3].pull());
+      graph.close();
+    }
+    const graph = await gpu.graph();
+    await throws('ErrInvalid', 'a port without a name', () => graph.task('t', () => 1, {inputs: ['']}));
+    class Result { get a() { return 5; } get b() { return 6; } }
+    graph.task('t', () => new Result(), {inputs: ['x'], outputs: ['a', 'b']});
+    const input = graph.input('t.x'), outputs = ['a', 'b'].map((name) => graph.output(`t.${name}`));
+    graph.run();
+    await input.push(1);
+    same([await outputs[0].pull(), await outputs[1].pull()], [5, 6], 'outputs that a class has');
+    graph.close();
+  }),
+
   closing: onBoth(async (gpu) => {
     // Closed while tasks wait for a device and while bodies run, whose results nobody gets.
     const {buffers} = gpu.stats(), graph = await gpu.graph({concurrency: 1, mode: 'priority', sync: true});

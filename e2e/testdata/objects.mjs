@@ -179,6 +179,22 @@ export const tests = {
     same(await m.add(1).read(), [2, 3], 'afterwards');
   }),
 
+  // What belongs to a Gpu is closed with it, and says so at once.
+  closedWithTheGpu: onBoth(async (gpu) => {
+    const own = await init({device: gpu.device ? 'webgpu' : 'simd', threads: 1}), m = own.ones(1, 1), cr = await own.cruncher('fn next(i: u32) { x[i] = x[i] + 1.0; }'), x = cr.array('x', 4), stages = [{steps: [{kernels: 'next', global: 4}], outputs: [x]}];
+    const params = await own.loadParams(await own.saveParams([['w', m]])), things = {
+      matrix: m, sparse: own.sparse({rows: [0], cols: [0], values: [1], shape: [1, 1]}), param: params.get('w'), optimiser: own.nn.adam(), recording: await own.record(() => m.assign(2)),
+      cruncher: cr, array: x, task: cr.task(1, 'next', {global: 4}, x), pool: await cr.pool(), pipeline: await cr.pipeline(stages), devicePipeline: await cr.devicePipeline(stages),
+    }, graph = await own.graph({gpus: [own]}), shared = await gpu.graph({gpus: [own]});
+    const closed = () => Object.entries(things).filter(([, thing]) => thing.closed).map(([name]) => name).join();
+    check(closed() === '' && graph.state === 'new', `closed: ${closed()}`);
+    own.close();
+    check(closed() === Object.keys(things).join() && graph.state === 'closed' && shared.state === 'new', `closed: ${closed()}; graphs ${graph.state}, ${shared.state}`);
+    check(/closed/.test(String(m)) && /closed/.test(String(things.sparse)) && /closed/.test(String(things.recording)), `${m}, ${things.sparse}, ${things.recording}`);
+    shared.close();
+    for (const thing of Object.values(things)) thing.close();
+  }),
+
   async using() {
     const closed = [];
     {

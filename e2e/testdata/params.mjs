@@ -279,6 +279,20 @@ export const tests = {
     await fails('ErrFormat', 'scanning', () => gpu.scanParams(new Blob([new Uint8Array(100)])));
   }),
 
+  tensors: onBoth(async (gpu) => {
+    const values = Float32Array.from({length: 24}, (_, i) => i), t = gpu.tensor(values, [2, 3, 4]), own = t.eval(), saved = {t, own, permuted: t.permute(2, 0, 1), one: t.sum(), none: gpu.tensor([], [0, 2]), bits: t.astype('uint8')};
+    const params = await gpu.loadParams(await gpu.saveParams(Object.entries(saved)));
+    for (const [name, x] of Object.entries(saved)) {
+      const param = params.get(name);
+      check(param.shape.join() === x.shape.join() && param.dtype === x.dtype, `${name}: ${param.dtype} ${param.shape}`);
+      same(await param.read(), await x.read(), name);
+    }
+    params.close();
+    own.close();
+    await fails('ErrClosed', 'a closed tensor', () => gpu.saveParams([['t', own]]));
+    for (const wrong of [[1, 2], values, null, 'x', 3]) await fails('ErrInvalid', 'no array', () => gpu.saveParams([['w', wrong]]));
+  }),
+
   detached: onBoth(async (gpu) => {
     const bytes = await fileOf('dlr_4in2out_v2.params'), before = gpu.stats().liveBytes, detach = (buffer) => {
       structuredClone(buffer, {transfer: [buffer]});

@@ -71,6 +71,8 @@ export class Connection {
   #resting = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
+  /** @type {import('./errors.mjs').SubletError | null} why nothing will work once the program has done what it is asked to */
+  #closing = null;
   #end = () => {};
   /** Resolved when the program has ended. @type {Promise<void>} */
   ended = new Promise((resolve) => { this.#end = resolve; });
@@ -167,9 +169,10 @@ export class Connection {
   /** Ends the program after what is queued. Who still waits then is told. */
   close() {
     if (this.#refused) return;
+    this.#closing = failure('ErrClosed', 'gpu', 'it was closed');
     this.message.command(Command.End, []);
     this.post();
-    this.#refused ??= failure('ErrClosed', 'gpu', 'it was closed');
+    this.#refused ??= this.#closing;
   }
 
   // Messages.
@@ -316,7 +319,7 @@ export class Connection {
   /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
   settle(...outcome) {
     this.#flushed = false;
-    const [ticket, , code] = outcome, why = this.#refused;
+    const [ticket, , code] = outcome, why = this.#refused ?? this.#closing;
     this.#program?.rest.begin();
     if (code === 'ErrAborted' && why) this.answers.settle(ticket, undefined, why.code, why.message); // Go gives calls up that wait at the end
     else this.answers.settle(...outcome);

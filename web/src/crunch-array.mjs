@@ -121,7 +121,7 @@ export class CruncherArray extends crunchers.CruncherArray {
   get data() { return this.#data; }
   get length() { return this.#length; }
   get tracked() { return this.#tracked; }
-  get closed() { return this.#handle.closed; }
+  get closed() { return this.#handle.over; }
   /** @returns {boolean} */ get stale() { return this.#get('tracked'); } // of what it is made with, Go has nothing to tell
 
   /** @param {unknown} name */

@@ -56,7 +56,7 @@ class Stages {
     crunch.watch(this, this.#handle);
   }
 
-  get closed() { return this.#handle.closed; }
+  get closed() { return this.#handle.over; }
 
   /** @protected @param {string} where @param {number} command @param {number[]} words @param {AbortSignal} [signal] @param {unknown} [keep] */
   ask(where, command, words, signal, keep) {

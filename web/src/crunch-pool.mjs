@@ -29,7 +29,7 @@ export class DevicePool {
   }
 
   get devices() { return this.#devices; }
-  get closed() { return this.#handle.closed; }
+  get closed() { return this.#handle.over; }
 
   /** @param {unknown} device @param {unknown} [options] @returns {Promise<void>} */
   async addDevice(device, options) {

@@ -121,7 +121,7 @@ export class CruncherTask {
     crunch.watch(this, this.#handle);
   }
 
-  get closed() { return this.#handle.closed; }
+  get closed() { return this.#handle.over; }
 
   /** @param {unknown} cruncher @param {unknown} [options] @returns {Promise<void>} */
   async compute(cruncher, options) {

@@ -168,7 +168,7 @@ export class Cruncher extends crunchers.Cruncher {
 
   get kernels() { return this.#kernels; }
   get devices() { return this.#devices; }
-  get closed() { return this.#handle.closed; }
+  get closed() { return this.#handle.over; }
 
   /** @param {string} name @param {unknown} data @param {unknown} [options] */
   array(name, data, options) {

@@ -2,6 +2,7 @@
 
 import {sessionOf} from './gpu.mjs';
 import {placeOf} from './graph-block.mjs';
+import {whenever} from './whenever.mjs';
 
 // Which task of a graph is next, and where it runs: the rules of package matrix/graph.
 
@@ -62,10 +63,10 @@ export class Schedule {
 
   /** Whether a device is there. @param {Gpu} gpu */
   #alive(gpu) {
-    const {lost} = gpu, schedule = new WeakRef(this); // the device may outlive it
+    const {lost} = gpu;
     if (this.#watched.get(gpu) !== lost) {
       this.#watched.set(gpu, lost);
-      lost.then(() => schedule.deref()?.lose(gpu, lost));
+      whenever(lost, this, (schedule) => schedule.lose(gpu, lost));
     }
     return !sessionOf(gpu).over && this.#losses.get(gpu) !== lost;
   }

@@ -35,9 +35,14 @@ export function gpuOf(where, gpu) {
 /** @param {string} where @param {string} what @param {unknown} list @returns {string[]} */
 function portNames(where, what, list) {
   const names = listed(where, list ?? []);
-  if (!names?.every((port) => typeof port === 'string' && port !== '')) throw failure('ErrInvalid', where, `${what} ${show(list)}; an array of names`);
+  if (!names) throw failure('ErrInvalid', where, `${what} ${show(list)}; an array of names`);
+  const wrong = names.findIndex((port) => typeof port !== 'string' || port === '');
+  if (wrong >= 0) throw failure('ErrInvalid', where, `${what}: ${show(names[wrong])}; a name is a text that is not empty`);
   return names;
 }
+
+/** What a function returned for one of several outputs: nothing that all objects have, such as toString. @param {string} where @param {any} made @param {string} name @returns {any} */
+export const returned = (where, made, name) => guard(where, () => name in Object.prototype && !Object.hasOwn(Object(made), name) ? undefined : made?.[name]);
 
 /** An output: a name, or what is special about it. @param {string} where @param {unknown} port @returns {Output} */
 function outputOf(where, port) {

@@ -4,10 +4,11 @@ import {failure, guard, isOurs, listed, reasonOf, show} from './errors.mjs';
 import {DEV_NULL, blockOf, cellOf, copyOf, evaluated, failedBlock, moved, passes, predicateOf, release, signalBits, signalNames} from './graph-block.mjs';
 import {MODES, Schedule} from './graph-schedule.mjs';
 import {sessionOf} from './gpu.mjs';
-import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, openOutputs, signalsFrom} from './graph-task.mjs';
+import {GraphInput, GraphOutput, checkTasks, full, gpuOf, isReady, newTask, openOutputs, returned, signalsFrom} from './graph-task.mjs';
 import {INSPECT, printLine, tag} from './inspect.mjs';
 import {instead} from './nearest.mjs';
 import {checkSignal, flag, onAbort, read, signalOf} from './source.mjs';
+import {whenever} from './whenever.mjs';
 
 // Task graphs: the rules are those of package matrix/graph, as far as a page has a use for them; see Graph in the declarations.
 
@@ -22,6 +23,12 @@ const TURN = 8;
 /** Blocks of a channel that nobody says the capacity of. */
 const CAPACITY = 4;
 const EMPTY = 'the graph was stopped, and the output is empty';
+
+/** Graphs that somebody waits for, by who waits: they are not collected meanwhile, so that whoever waits is told in the end. @type {Map<object, Graph>} */
+const awaited = new Map();
+
+/** Ends a graph whose devices have all been closed. It stands here as functions within the constructor would keep the graph. @param {Graph} graph */
+const endWithDevices = (graph) => { if (graph.state === 'closed') graph.close(); };
 
 /** The options of channels. */
 const CHANNEL = Object.freeze(['capacity', 'push', 'pull', 'hold', 'control']);
@@ -63,12 +70,11 @@ export class Graph {
     if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array`);
     const {mode = MODES[0]} = o;
     if (!MODES.includes(mode)) throw failure('ErrInvalid', where, `mode ${show(mode)}; ${instead(mode, MODES)}`);
-    const graph = new WeakRef(this); // the devices may outlive it
     this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, other))])];
     this.#sync = flag(where, o, 'sync');
     this.#traced = number('trace', 0, 0);
-    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => { const wake = graph.deref(); if (wake) wake.#wake(); });
-    Promise.all(this.#gpus.map((each) => sessionOf(each).ended)).then(() => graph.deref()?.close());
+    this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => this.#wake());
+    for (const each of this.#gpus) whenever(sessionOf(each).ended, this, endWithDevices);
   }
 
   // Building.
@@ -188,12 +194,15 @@ export class Graph {
     checkSignal(where, signal);
     return new Promise((resolve, reject) => {
       /** @type {Waiter} */
-      const waiter = {done: (value) => { deaf(); resolve(value); }, refuse: (error) => { deaf(); reject(error); }, block};
+      const waiter = {done: (value) => { end(); resolve(value); }, refuse: (error) => { end(); reject(error); }, block};
+      const end = () => { deaf(); awaited.delete(waiter); };
       const deaf = signal ? onAbort(signal, () => {
         line.splice(line.indexOf(waiter), 1);
+        awaited.delete(waiter);
         reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       }) : () => {};
       line.push(waiter);
+      awaited.set(waiter, this);
       this.#wake();
     });
   }
@@ -350,11 +359,11 @@ export class Graph {
     const {name: where, body, outputs} = task;
     this.#own(task, taken);
     const known = new Map([...taken.values()].map(({cell}) => [cell.value, cell])), copies = new Set(), /** @type {Map<string, number>} */ said = new Map();
-    /** @type {Record<string, any>} */
-    const inputs = {};
+    /** @type {Map<string, any>} */
+    const inputs = new Map();
     const found = (/** @type {any} */ made) => outputs.map(({name, inPlace}) => {
-      let value = guard(where, () => outputs.length === 1 ? made : made?.[name]);
-      if (value === undefined && inPlace !== undefined) value = inputs[inPlace];
+      let value = outputs.length === 1 ? made : returned(where, made, name);
+      if (value === undefined && inPlace !== undefined) value = inputs.get(inPlace);
       if (value === undefined) throw failure('ErrInvalid', where, `the function returns nothing for ${name}`);
       return evaluated(value);
     });
@@ -373,11 +382,11 @@ export class Graph {
     try {
       for (const [port, {cell: {value}}] of taken) {
         const here = moved(gpu, value);
-        inputs[port] = here === value ? here : await here;
-        if (here !== value) copies.add(inputs[port]);
+        inputs.set(port, here === value ? here : await here);
+        if (here !== value) copies.add(inputs.get(port));
       }
       const values = await gpu.scope(() => {
-        const made = body(inputs, context);
+        const made = body(Object.fromEntries(inputs), context); // which defines __proto__, too
         return guard(where, () => typeof made?.then === 'function') ? Promise.resolve(made).then(found) : found(made);
       });
       const results = outputs.map((port, i) => {
@@ -410,15 +419,18 @@ export class Graph {
     await new Promise((resolve, reject) => {
       const done = () => {
         deaf();
+        awaited.delete(done);
         this.#stops.delete(done);
         if (this.#state === 'closed') reject(failure('ErrClosed', where, 'the graph was closed'));
         else resolve(undefined);
       };
       const deaf = signal ? onAbort(signal, () => {
+        awaited.delete(done);
         this.#stops.delete(done);
         reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       }) : () => {};
       this.#stops.add(done);
+      awaited.set(done, this);
       this.#wake();
     });
   }
@@ -442,7 +454,7 @@ export class Graph {
 
   [Symbol.dispose]() { this.close(); }
 
-  get state() { return this.#state; }
+  get state() { return this.#gpus.every((gpu) => sessionOf(gpu).over) ? 'closed' : this.#state; } // which it will be soon then
 
   stats() {
     return {

@@ -106,7 +106,7 @@ const whole = (node) => node.op !== Op.Leaf && node.steps && node.a ? whole(node
 /** @param {Printed} x @returns {{line: string, body: string | null}} */
 function described({kind, session, node, shape, closed}) {
   const line = `${kind} ${shape.join('x') || 'scalar'} ${node.type.name}`;
-  if (closed) return {line: `${line}, closed`, body: null};
+  if (closed || session.over) return {line: `${line}, closed`, body: null};
   const leaf = whole(node), memory = leaf.op === Op.Leaf && !leaf.sparse ? leaf.memory : null;
   if (!memory) return {line: `${line} on ${session.place}, not computed yet`, body: null};
   if (memory.closed) return {line: `${line} of a closed matrix`, body: null};

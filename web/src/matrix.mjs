@@ -36,7 +36,7 @@ export class Matrix extends View {
   get stride() { return memoryOf(this).stride; }
   get offset() { return memoryOf(this).offset; }
   get capacity() { return memoryOf(this).room; }
-  get closed() { return memoryOf(this).closed; }
+  get closed() { return memoryOf(this).over; }
 
   get memory() { return this.#memory ??= new MatrixMemory(this); }
 

@@ -63,6 +63,9 @@ export class Held {
     return this.handle = handle;
   }
 
+  /** Whether it was closed, or everything was. */
+  get over() { return this.closed || this.session.over; }
+
   /** Whether it is a dense matrix in memory of the device's and nowhere else. */
   get plain() { return false; }
 

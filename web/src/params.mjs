@@ -3,7 +3,7 @@
 import {bytesOf, isBuffer} from './data.mjs';
 import {part} from './download.mjs';
 import {DTYPES} from './dtype.mjs';
-import {allocate, failure, guard, show} from './errors.mjs';
+import {allocate, failure, guard, isArray, show} from './errors.mjs';
 import {Expr, inside} from './expr.mjs';
 import {Flow} from './flow.mjs';
 import {Matrix} from './matrix.mjs';
@@ -13,9 +13,11 @@ import {checkDims, inRows} from './node.mjs';
 import {owns} from './owned.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
 import {abortable, checkSignal, expected, flag, read, signalOf} from './source.mjs';
+import {insideTensor} from './tensor-expr.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
+/** @typedef {import('./tensor-expr.mjs').Tensor} Tensor */
 /** @typedef {import('./tensor.mjs').Header} Header */
 
 const pieces = () => part(() => import('./pieces.mjs'));
@@ -48,7 +50,7 @@ export class Param {
   get dtype() { return this.#shown.dtype; }
   get shape() { return this.#shown.shape; }
   get nbytes() { return this.#shown.nbytes; }
-  get closed() { return this.#held.closed; }
+  get closed() { return this.#held.over; }
 
   /** @param {unknown} [options] */
   async read(options) {
@@ -205,7 +207,10 @@ function saved(where, session, name, value, copies) {
     if (held.session !== session) throw failure('ErrForeign', where, 'a parameter of another device');
     return {name, type, shape, words: [held.use(where), 0, nbytes]};
   }
-  return inside(value, where) ? savedMatrix(where, session, name, /** @type {Expr} */ (value), copies) : savedData(where, name, value);
+  if (inside(value, where)) return savedMatrix(where, session, name, /** @type {Expr} */ (value), copies);
+  const tensor = insideTensor(value, where);
+  if (!tensor) return savedData(where, name, value);
+  return {...savedMatrix(where, session, name, /** @type {Tensor} */ (value).expr(), copies), shape: tensor.shape.map(BigInt)};
 }
 
 /** @param {string} where @param {Session} session @param {string} name @param {Expr} x @param {Matrix[]} copies @returns {Saved} */
@@ -228,6 +233,7 @@ const NUMBERS = DTYPES.map(({Array, name}) => typeOfData('', new Array(0), name)
 
 /** @param {string} where @param {string} name @param {unknown} value @returns {Saved} */
 function savedData(where, name, value) {
+  if (typeof value !== 'object' || value === null || isArray(value) || ArrayBuffer.isView(value)) throw failure('ErrInvalid', where, `${show(name)}: ${show(value)} is neither a matrix, a tensor nor {data, shape, dtype}`);
   const {data, shape: dims, dtype} = read(where, value, ['data', 'shape', 'dtype']);
   if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, `${show(name)}: data ${show(data)} is no typed array`);
   const type = typeOfData(where, data, dtype), shape = shapeOf(where, dims);

@@ -85,7 +85,7 @@ export class Recording {
   }
 
   get steps() { return this.#steps; }
-  get closed() { return this.#held.closed; }
+  get closed() { return this.#held.over; }
 
   run() {
     const where = 'run', held = this.#held, handle = held.use(where);

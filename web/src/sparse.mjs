@@ -316,7 +316,7 @@ export class Sparse extends Expr {
 
   get format() { return FORMATS[this.#structure.format]; }
   get external() { return this.#wrapped !== null; }
-  get closed() { return this.#held.closed; }
+  get closed() { return this.#held.over; }
 
   get nnz() {
     const s = this.#structure;

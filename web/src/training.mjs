@@ -88,7 +88,7 @@ export class Optimiser {
     this.#settings.rate = checkSetting(this.#kind, 'rate', value ?? null, 0);
   }
 
-  get closed() { return this.#held.closed; }
+  get closed() { return this.#held.over; }
 
   /** @param {unknown} param @param {unknown} grad */
   step(param, grad) {

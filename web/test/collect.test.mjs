@@ -88,3 +88,44 @@ test('tasks, pools and pipelines that nobody closes are collected, and not what 
   assert.equal(warnings.length, 14);
   cr.close();
 });
+
+test('whoever waits for a graph that nobody has any more is told of the end', async () => {
+  const gpu = await init({device: 'simd', threads: 1}), told = /** @type {string[]} */ ([]);
+  let started = () => {};
+  const running = new Promise((done) => { started = () => done(undefined); });
+  const wait = async () => {
+    const graph = await gpu.graph();
+    graph.task('t', () => (started(), new Promise(() => {})), {inputs: ['x'], outputs: ['y']});
+    const x = graph.input('t.x', {capacity: 1}), y = graph.output('t.y');
+    graph.run();
+    await x.push(1);
+    await running;
+    const calls = {pull: y.pull(), stop: graph.stop()};
+    for (const [name, call] of Object.entries(calls)) call.catch((/** @type {any} */ {code}) => { told.push(`${name} ${code}`); });
+  };
+  await wait();
+  for (let i = 0; i < 5; i++) {
+    collect();
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  gpu.close();
+  await collects(() => told.length === 2);
+  assert.deepEqual(told.sort(), ['pull ErrClosed', 'stop ErrClosed']);
+});
+
+test('graphs leave nothing with their device', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1}), lost = t.mock.method(gpu.lost, 'then'), kept = await gpu.graph();
+  let gone = 0;
+  const registry = new FinalizationRegistry(() => gone++);
+  for (let i = 0; i < 100; i++) registry.register(await gpu.graph(), undefined);
+  assert.equal(lost.mock.callCount(), 1); // each reaction would stay as long as the device
+  await collects(() => gone >= 99); // the engine may have the last one yet
+  const pull = ((graph) => {
+    graph.task('t', (/** @type {any} */ {x}) => x, {inputs: ['x'], outputs: ['y']});
+    graph.input('t.x');
+    return graph.output('t.y').pull();
+  })(kept);
+  gpu.close();
+  await assert.rejects(pull, {code: 'ErrClosed'});
+  assert.equal(kept.state, 'closed');
+});

@@ -54,6 +54,7 @@ test('arguments that a call does not take', async () => {
   await refused('ErrInvalid', /^sublet: eye: 2x3; it is square/, () => gpu.eye(2, 3));
   await refused('ErrShape', /^sublet: matrix: a typed array in place of sizes; it takes/, () => gpu.matrix(new Float32Array(4), 2, 2));
   await refused('ErrInvalid', /^sublet: save: "a": an array is neither a matrix/, () => gpu.save({a: [1, 2]}, {format: 'npz'}));
+  await refused('ErrInvalid', /^sublet: saveParams: "a": an array is neither a matrix/, () => gpu.saveParams([['a', [1, 2]]]));
   assert.deepEqual([...await a.read()], [1, 2, 3, 4]);
 });
 

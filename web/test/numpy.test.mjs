@@ -71,6 +71,7 @@ test('messages name what was called', async () => {
   await refused('ErrInvalid', /^sublet: argMax: of no elements: 0x3$/, () => gpu.zeros(0, 3).argMax(0));
   assert.deepEqual(gpu.zeros(0, 3).argMax(1).shape, [0, 1]);
   await refused('ErrStream', /^sublet: load: http:\/\/127\.0\.0\.1:1\/x\.npy: fetch failed: ./, () => gpu.load('http://127.0.0.1:1/x.npy?token=1'));
+  for (const path of ['/nowhere.npy', new URL('file:///nowhere.npy')]) await refused('ErrStream', /nowhere\.npy: .*; of a file outside a page load what readFile gives$/, () => gpu.load(path));
 });
 
 test('sparse matrices of entries', async () => {

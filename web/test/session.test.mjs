@@ -262,3 +262,14 @@ test('calls that Go gives up at the end were closed', async () => {
   session.settle(2, undefined, 'ErrAborted', 'sublet: page: it was aborted');
   await rejects('ErrClosed', right);
 });
+
+test('calls that Go gives up while it is told of the end were closed', async () => {
+  const {program, session, gpu} = newGpu(), {post} = program, read = gpu.ones(1, 1).read();
+  program.post = (/** @type {number} */ words) => {
+    const unfinished = post(words);
+    if (program.commands().at(-1)?.command === Command.End) session.settle(1, undefined, 'ErrAborted', 'sublet: page: it was aborted');
+    return unfinished;
+  };
+  gpu.close();
+  await rejects('ErrClosed', read);
+});

@@ -81,7 +81,7 @@ export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gp
   void [w2, saved, kept, one, two, leaks];
   const headers: ParamInfo[] = await gpu.scanParams(new Blob([]));
   const file: Blob = await gpu.saveParams(params);
-  await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
+  await gpu.saveParams([['c', c], ['t', gpu.tensor([1, 2], [2, 1, 1])], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
   for (const [name, param] of params) await gpu.saveParams(new Map([[name, param]]), { type: 'stream' }).then((stream) => stream.cancel());
   using t: Tensor = gpu.tensor(typedArray, [2, 3, 4, 4]);
   const centred: Tensor = gpu.where(t.greater(0), t, 0).sub(t.mean({ axis: [0, 2, 3], keepDims: true })).slice(0, [1, 3], null);

@@ -97,7 +97,7 @@ export class CruncherArray {
    */
   readonly tracked: boolean;
   /**
-   * Whether the array was closed.
+   * Whether the array was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -177,7 +177,7 @@ export class Cruncher {
    */
   readonly devices: readonly Info[];
   /**
-   * Whether the cruncher was closed.
+   * Whether the cruncher was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -16,7 +16,7 @@ import type { NN } from "./nn.js";
 import type { NumPyFunctions } from "./numpy.js";
 import type { GpuOperations } from "./operations.js";
 import type { Operand, WaitOptions } from "./options.js";
-import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
+import type { FileSource, LoadOptions, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Recording } from "./recording.js";
 import type { Leak, Scope } from "./scope.js";
 import type { Sparse } from "./sparse.js";
@@ -87,7 +87,7 @@ export class Gpu {
    */
   scanParams(source: FileSource | PromiseLike<FileSource>, options?: ScanOptions): Promise<ParamInfo[]>;
   /**
-   * Saves arrays as a parameter dictionary, byte for byte as TVM writes it: loaded ones, matrices, expressions, and memory of
+   * Saves arrays as a parameter dictionary, byte for byte as TVM writes it: loaded ones, matrices, expressions, tensors, and memory of
    * yours, under their names and in their order; a {@link Params} or a Map will do. Matrices and memory are read while the file
    * is written: leave both as they are until then. They may be closed.
    *
@@ -98,9 +98,9 @@ export class Gpu {
    * using params = await gpu.loadParams(file);
    * params.names; // ["w", "b"]
    */
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
-  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr<any> | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
+  saveParams(entries: Iterable<readonly [name: string, value: Savable]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
+  saveParams(entries: Iterable<readonly [name: string, value: Savable]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  saveParams(entries: Iterable<readonly [name: string, value: Savable]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
 
   /**
    * Loads a file of NumPy (.npy, .npz), of safetensors or of the Matrix Market (.mtx), from an address, a Response, a Blob, memory or a

@@ -49,8 +49,8 @@ export interface TaskContext {
 }
 
 /**
- * What a task does: it gets a block for each input, by the names of the ports, and returns one for each output, an object by their names or,
- * of a single output, the block itself. A block is a matrix, a tensor, an expression, which is computed, or any other value.
+ * What a task does: it gets a block for each input, by the names of the ports, and returns one for each output: of a single output the block
+ * itself, of several an object by their names. A block is a matrix, a tensor, an expression, which is computed, or any other value.
  *
  * Inputs belong to the graph: read them, return them, and do not close them. Write only to those that an output is in place of. Matrices that the
  * function makes are closed as those of {@link Gpu.scope} are, except what it returns.

@@ -140,7 +140,7 @@ export class Matrix<T extends DType = "float32"> extends View<T> {
    */
   readonly capacity: number;
   /**
-   * Whether the matrix was closed.
+   * Whether the matrix was closed, or the Gpu was.
    *
    * @example
    * gpu.zeros(2, 3).closed; // false

@@ -304,7 +304,7 @@ export class Optimiser {
    */
   rate: number;
   /**
-   * Whether it was closed.
+   * Whether it was closed, or the Gpu was.
    *
    * @example
    * gpu.nn.sgd().closed; // false

@@ -188,7 +188,7 @@ export class Param {
    */
   readonly nbytes: number;
   /**
-   * Whether the array was closed.
+   * Whether the array was closed, or the Gpu was.
    *
    * @example
    * const file = await gpu.saveParams([["w", gpu.matrix(1, 2, [3, 4])]]);

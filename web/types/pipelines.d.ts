@@ -59,7 +59,7 @@ export interface CruncherPipeline {
    */
   push(inputs?: readonly CruncherArray[] | null, outputs?: readonly CruncherArray[] | null, options?: WaitOptions): Promise<boolean>;
   /**
-   * Whether the pipeline was closed.
+   * Whether the pipeline was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { y[i] = 2.0 * x[i]; }");
@@ -173,7 +173,7 @@ export interface DevicePipeline {
    */
   stopTransmission(...stages: number[]): Promise<void>;
   /**
-   * Whether the pipeline was closed.
+   * Whether the pipeline was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { y[i] = 2.0 * x[i]; }");

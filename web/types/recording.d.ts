@@ -22,7 +22,7 @@ export class Recording<T = unknown> {
    */
   readonly steps: number;
   /**
-   * Whether it was closed.
+   * Whether it was closed, or the Gpu was.
    *
    * @example
    * const x = gpu.ones(1, 2), step = await gpu.record(() => x.assign(x.add(1)));

@@ -91,7 +91,7 @@ export class Sparse<T extends DType = "float32"> extends Expr<T> {
    */
   readonly external: boolean;
   /**
-   * Whether the matrix was closed.
+   * Whether the matrix was closed, or the Gpu was.
    *
    * @example
    * gpu.sparse(2, 2, { format: "csr", values: [3], indices: [1], offsets: [0, 1, 1] }).closed; // false

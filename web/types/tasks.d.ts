@@ -48,7 +48,7 @@ export interface CruncherTask {
    */
   compute(cruncher: Cruncher, options?: WaitOptions): Promise<void>;
   /**
-   * Whether the task was closed.
+   * Whether the task was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");
@@ -158,7 +158,7 @@ export interface DevicePool {
    */
   readonly remaining: number;
   /**
-   * Whether the pool was closed.
+   * Whether the pool was closed, or the Gpu was.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -61,7 +61,10 @@ async function sliced(source, wait, fail, from, to) {
 }
 
 /** An address from which nothing comes: engines say why in an error's cause, if at all. @param {string} address @param {any} error */
-const refused = (address, error) => failure('ErrStream', WHERE, `${address}: ${[error, error?.cause].filter((e) => e).map(reasonOf).join(': ')}`, error);
+function refused(address, error) {
+  const isPath = !('location' in globalThis) && !/^(https?|data|blob):/i.test(address); // which Node's fetch does not read
+  return failure('ErrStream', WHERE, `${address}: ${[error, error?.cause].filter((e) => e).map(reasonOf).join(': ')}${isPath ? '; of a file outside a page load what readFile gives' : ''}`, error);
+}
 
 /**
  * Opens a file.
