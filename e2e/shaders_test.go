@@ -220,6 +220,21 @@ func addVariants(t *testing.T, p programs, f *fuse.Func) {
 	}
 }
 
+// addUnaligned adds the kernels of rows that begin anywhere.
+func addUnaligned(t *testing.T, p programs, et fuse.Type) {
+	t.Helper()
+	f := chain(et, fuse.Beside)
+	for i := range f.Loads {
+		if f.Loads[i].Class == fuse.Gather {
+			f.Loads[i].Class = fuse.Beside
+		}
+	}
+	for _, n := range []int{64, 65} {
+		p.launch(t, kernels.Linear(n, et, &kernels.Portable), f)
+		p.launch(t, kernels.Grid(4, n, et, &kernels.Portable), f)
+	}
+}
+
 func allPrograms(t *testing.T) programs {
 	p := programs{}
 	addVariants(t, p, chain(fuse.F32, fuse.Vector))
@@ -227,6 +242,9 @@ func allPrograms(t *testing.T) programs {
 	addSparse(t, p)
 	for _, et := range types {
 		vec := chain(et, fuse.Vector)
+		if et != fuse.F16 { // whose results are in words then
+			addUnaligned(t, p, et)
+		}
 		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {
 			if et == fuse.F16 && f != vec {
 				continue

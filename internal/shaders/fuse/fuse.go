@@ -131,7 +131,7 @@ const (
 	Column               // column step 0: one load for the whole vector
 	Crossed              // row step 1; offset and column step are multiples of 4: 4x4 blocks are transposed in registers
 	Indexed              // at rows and columns that are computed: by OpAt alone
-	Beside               // column step 1: like Gather, for compilers that make one load or store of four neighbours
+	Beside               // column step 1: like Gather of neighbours, whose addresses cost less; gpu/simd makes one load or store of them
 	Across               // row step 1: like Crossed, whatever the offset and the column step: the blocks are read one by one
 )
 

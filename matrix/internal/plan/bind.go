@@ -113,7 +113,7 @@ func (b *builder) storeClass() fuse.Class {
 	if !b.single && !l.ColMajor && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
 		return fuse.Vector
 	}
-	if gpu.RunsSIMD && b.p.Device.SIMD != nil && b.place(load{Operand: l}).Col == 1 {
+	if b.place(load{Operand: l}).Col == 1 {
 		return fuse.Beside
 	}
 	return fuse.Gather
@@ -138,18 +138,17 @@ func (b *builder) loadClass(op load) fuse.Class {
 		}
 		return fuse.Across
 	}
-	if gpu.RunsSIMD && b.p.Device.SIMD != nil && at.Col == 1 {
+	if at.Col == 1 {
 		return fuse.Beside
 	}
 	return fuse.Gather
 }
 
-// linear reports whether the kernel can run over everything as one row: result and operands contiguous in one order, in whole
-// vectors.
+// linear reports whether the kernel can run over everything as one row: result and operands contiguous in one order, wherever they begin.
+// A packed result begins with a vector.
 func (b *builder) linear() bool {
-	whole := func(op Operand) bool { return op.Offset%4 == 0 && b.p.vectors(op) }
-	return oneRow(b.result.Layout) && whole(b.result) && b.linearLoads() &&
-		!slices.ContainsFunc(b.loads, func(op load) bool { return !op.indexed && !b.stretched(op) && !whole(op.Operand) })
+	l := b.result
+	return oneRow(l.Layout) && (!l.Type.Packed() || l.Offset%4 == 0 && b.p.vectors(l)) && b.linearLoads()
 }
 
 // linearLoads reports whether all operands can be read as one row, and no value depends on what its row is.
