@@ -45,7 +45,7 @@ func TestTaskGraphs(t *testing.T) { runOnBrowser(t, "./matrix/graph/pipelines", 
 // runOnBrowser runs tests of a package, or all of them; short runs leave some to long ones.
 func runOnBrowser(t *testing.T, dir, tests, long string) {
 	t.Helper()
-	o := chrome.Options{Args: []string{"-test.run=^Test" + tests}, Timeout: 10 * time.Minute}
+	o := chrome.Options{Args: []string{"-test.run=^Test" + tests}, Timeout: 30 * time.Minute}
 	if !devtest.Long() {
 		o.Env = map[string]string{"SUBLET_TEST_DRIVERS": "browser"}
 		o.Args = append(o.Args, "-test.skip=^Test(Every(Fault|Allocation)|"+long+")$") // the devices of the first two are the oracle's

@@ -1011,8 +1011,8 @@
     async idle(device) {
       const open = [...sessions.get(device)?.keys() ?? []].map((session) => session.deref());
       for (const session of open) session?.send();
-      await device.queue.onSubmittedWorkDone();
-      return open.every((session) => session?.sound ?? true);
+      await device.queue.onSubmittedWorkDone(); // of a device that is lost, too, which has no sessions any more
+      return sessions.has(device) && open.every((session) => session?.sound ?? true);
     },
 
     /**
