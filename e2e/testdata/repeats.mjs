@@ -4,7 +4,7 @@
 // and again, between everything that may change what they mean. All that is read is compared with the same computed here, of whole numbers,
 // which float32 holds exactly.
 
-import {SubletError} from '/dist/index.mjs';
+import {SubletError, init} from '/dist/index.mjs';
 import {check, fails, gpuBuffer, observed, onBoth, same, withGpu} from './testing.mjs';
 
 /** Statements that need a device of WebGPU, or that it has not done when the call returns, as the CPU has. */
@@ -363,6 +363,19 @@ async function walks(options, seeds, menus, steps) {
 }
 
 export const tests = {
+  // A device that is lost has done what it was asked to, as WebGPU has it, and sync says that it is lost also where the program has nothing left to do.
+  async syncOfLost() {
+    const gpu = await init({device: 'webgpu'}), a = gpu.ones(2, 2);
+    for (let i = 0; i < 20; i++) {
+      a.add(1).eval().close();
+      await gpu.sync();
+    }
+    gpu.device.destroy();
+    await gpu.lost;
+    await fails('ErrDeviceLost', 'sync of a lost device', () => gpu.sync());
+    gpu.close();
+  },
+
   // 100 walks where tests may take minutes.
   repeatedWalks: (device) => device === 'both' ? walks({}, 100, 10, 60) : walks({}, 1, 4, 60),
 

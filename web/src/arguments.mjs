@@ -6,7 +6,6 @@ import {failure, isArray, listed} from './errors.mjs';
 
 /** Refuses arguments that a call does not take. @param {string} where @param {readonly unknown[]} x @param {number} n */
 export function most(where, x, n) {
-  if (x.length <= n) return;
   const more = x.findLastIndex((v) => v !== undefined) + 1;
   if (more > n) throw failure('ErrInvalid', where, `${more} arguments; it takes ${n === 0 ? 'none' : n} at most`);
 }

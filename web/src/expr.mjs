@@ -347,7 +347,7 @@ export class Expr extends numpyMethods(shapings(methods(make), shaped)) {
     this.#session.check();
     let [into, options] = x;
     if (options === undefined && typeof into === 'object' && into !== null && !ArrayBuffer.isView(into)) [into, options] = [undefined, into];
-    const signal = signalOf(where, options), array = into === undefined ? destination(node, into) : guard(where, () => destination(node, into));
+    const signal = signalOf(where, options), array = guard(where, () => destination(node, into));
     const {memory} = node, writes = memory?.store.writes, needed = numbersIn(node.type, node.rows * node.cols);
     await this.#session.read(node, array, signal, where);
     if (array.length < needed) throw failure('ErrShort', where, `${array.length} elements for ${node.rows}x${node.cols}: the array was transferred or resized meanwhile`);

@@ -180,7 +180,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
 
   /** @param {...any} x rows and columns, the values, the options, or arrays of the rows and the options */
   matrix(...x) {
-    const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && !ArrayBuffer.isView(values) && tagOf(values) === 'Object';
+    const where = 'matrix', [rows, cols, values, options] = x, alone = options === undefined && tagOf(values) === 'Object';
     most(where, x, 4);
     if (ArrayBuffer.isView(rows)) throw failure('ErrShape', where, `a typed array in place of sizes; ${MATRIX}`);
     if (!isArray(rows)) return this.#filled(where, rows, cols, alone ? undefined : values, alone ? values : options);

@@ -96,6 +96,11 @@ var cases = map[string]struct {
 	"transpose in place": {8, 8, func(w *workbench, to plan.Operand) *expr.Node {
 		return binary(fuse.OpAdd, w.leaf(to), transposeOf(w.leaf(to)))
 	}},
+	"rows from an odd element": {8, 8, func(w *workbench, _ plan.Operand) *expr.Node {
+		from := w.operand(fuse.F32, 9, 8)
+		from.Rows, from.Offset = 8, 1
+		return binary(fuse.OpAdd, w.leaf(from), w.matrix(8, 8))
+	}},
 	"sum of all": {1, 1, func(w *workbench, _ plan.Operand) *expr.Node {
 		return sumOf(fuse.AxisAll, unary(fuse.OpSquare, w.matrix(512, 512)))
 	}},
