@@ -315,12 +315,14 @@ func NewFunc(text string) *Func {
 	if err != nil {
 		return &Func{err: fail(op, ErrSyntax, err.Error())}
 	}
-	name, n := scan.Function()
+	name, n, returns := scan.Function()
 	switch {
 	case name == "":
 		return &Func{err: fail(op, ErrSyntax, "no function \"fn name(x: f32) -> f32\"")}
 	case n == 0 || n > maxArity:
 		return &Func{err: fail(op, ErrSyntax, "a function has a name and 1 to ", itoa(maxArity), " parameters")}
+	case !returns:
+		return &Func{err: fail(op, ErrSyntax, name, " returns nothing")}
 	}
 	return &Func{name: name, call: fuse.NewCall(scan, name, n)}
 }

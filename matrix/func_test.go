@@ -72,6 +72,7 @@ func TestFuncComplaints(t *testing.T) {
 		"fn":                                   "no function",
 		"fn f":                                 "1 to 6 parameters",
 		"fn f()":                               "1 to 6 parameters",
+		"fn f(x: f32) { }":                     "f returns nothing",
 		"fn f(a: f32, b: f32, c: f32, d: f32, e: f32, f: f32, g: f32) -> f32 { return a; }": "1 to 6 parameters",
 		"const x = 1;": "no function",
 	} {

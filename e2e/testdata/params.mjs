@@ -178,8 +178,15 @@ export const tests = {
     const bytes = await bytesOf(file);
     same(await bytesOf(await gpu.saveParams(loaded)), bytes, 'from the device');
     same(await bytesOf(await gpu.saveParams(memory)), bytes, 'from memory');
-    const cut = await gpu.loadParams(dictionary([{name: 'cube', type: [2, 32], shape: [1, 2, 1], data: new Float32Array(2)}]));
+    const cube = Float32Array.from({length: 12}, (_, i) => i);
+    const cut = await gpu.loadParams(dictionary([{name: 'cube', type: [2, 32], shape: [2, 3, 2], data: cube}, {name: 'empty', type: [2, 32], shape: [3, 0, 2], data: new Float32Array(0)}]));
     await fails('ErrShape', 'three dimensions', () => cut.get('cube').matrix());
+    const tensor = cut.get('cube').tensor();
+    cut.close();
+    same(await tensor.permute(1, 0, 2).read(), [0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11], 'a tensor of a file, whose dictionary is closed');
+    await fails('ErrClosed', 'closed', () => cut.get('empty').tensor());
+    tensor.close();
+    same((await gpu.loadParams(dictionary([{name: 'empty', type: [2, 32], shape: [3, 0, 2], data: new Float32Array(0)}]))).get('empty').tensor().shape, [3, 0, 2], 'an empty tensor');
   }),
 
   matricesOfAllSorts: onBoth(async (gpu) => {

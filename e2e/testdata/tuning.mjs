@@ -85,7 +85,7 @@ export const tests = {
     for (const options of [5, [], {Work: []}, {work: 'grid:8x8'}, {work: [5]}, {work: ['grid:8x8', 'grid']}, {work: ['x:1x1']}, {rounds: -1}, {rounds: 1.5}, {rounds: 101}, {onProgress: 5}, {signal: {}}]) {
       await fails('ErrInvalid', `run(${JSON.stringify(options)})`, () => tuning.run({rounds: 1, ...options}.constructor === Object && typeof options === 'object' && !Array.isArray(options) ? {rounds: 1, ...options} : options));
     }
-    for (const results of [undefined, null, 5, '', [], {}, cyclic, 1n, {...known, version: 'x'}, {...known, choices: [{}]}, {...known, choices: null}]) await fails(results && !Array.isArray(results) && typeof results === 'object' && Object.keys(results).length === 0 ? 'ErrUnsupported' : 'ErrInvalid', `import ${typeof results}`, () => tuning.import(results));
+    for (const results of [undefined, null, 5, '', [], {}, {version: 0}, cyclic, 1n, {...known, version: 'x'}, {...known, choices: [{}]}, {...known, choices: null}]) await fails('ErrInvalid', `import ${typeof results}`, () => tuning.import(results));
     for (const foreign of [{version: 2}, {kernels: '0'}, {adapter: {...known.adapter, name: 'other'}}]) await fails('ErrUnsupported', JSON.stringify(foreign), () => tuning.import({...known, ...foreign}));
     await fails('ErrAborted', 'an aborted signal', () => tuning.run({signal: AbortSignal.abort()}));
     const abort = new AbortController();

@@ -43,10 +43,22 @@ function stagesOf(where, crunch, of, given, several) {
   return {words: [stages.length, ...stages.flatMap((words) => words())], kept};
 }
 
+/** Asks the program something of a pipeline. @type {(of: Stages, where: string, command: number, words: number[], signal?: AbortSignal, keep?: unknown) => Promise<any>} */
+let ask;
+
+/** The session of a pipeline. @type {(of: Stages) => Crunch} */
+let crunchOf;
+
 /** What both kinds of pipelines have. */
 class Stages {
   #handle;
   #kept;
+
+  static {
+    ask = (of, where, command, words, signal, keep) =>
+      of.#handle.session.ask(command, [of.#handle.use(where), ...words], {where, signal, keep: [of, of.#kept, keep]});
+    crunchOf = (of) => of.#handle.session;
+  }
 
   /** @param {Crunch} crunch @param {number} number @param {unknown[]} kept */
   constructor(crunch, number, kept) {
@@ -57,14 +69,6 @@ class Stages {
   }
 
   get closed() { return this.#handle.over; }
-
-  /** @protected @param {string} where @param {number} command @param {number[]} words @param {AbortSignal} [signal] @param {unknown} [keep] */
-  ask(where, command, words, signal, keep) {
-    return this.#handle.session.ask(command, [this.#handle.use(where), ...words], {where, signal, keep: [this, this.#kept, keep]});
-  }
-
-  /** @protected @returns {Crunch} */
-  get crunch() { return this.#handle.session; }
 
   close() {
     this.#handle.close();
@@ -80,10 +84,10 @@ export class CruncherPipeline extends Stages {
   /** @param {unknown} [inputs] @param {unknown} [outputs] @param {unknown} [options] @returns {Promise<boolean>} */
   async push(inputs, outputs, options) {
     const where = 'push', signal = signalOf(where, options), words = [inputs, outputs].flatMap((x, i) => {
-      const own = x === undefined || x === null, handles = own ? [] : arraysOf(where, this.crunch, list(where, i === 0 ? 'inputs' : 'outputs', x));
+      const own = x === undefined || x === null, handles = own ? [] : arraysOf(where, crunchOf(this), list(where, i === 0 ? 'inputs' : 'outputs', x));
       return [Number(!own), handles.length, ...handles.flatMap((handle) => [0, handle])];
     });
-    return this.ask(where, Command.Push, words, signal, [inputs, outputs]);
+    return ask(this, where, Command.Push, words, signal, [inputs, outputs]);
   }
 
   get [Symbol.toStringTag]() { return 'SubletCruncherPipeline'; }
@@ -98,22 +102,22 @@ export class DevicePipeline extends Stages {
   }
 
   /** @param {unknown} [options] @returns {Promise<void>} */
-  async feedBegin(options) { await this.ask('feedBegin', Command.Feed, [0], signalOf('feedBegin', options)); }
+  async feedBegin(options) { await ask(this, 'feedBegin', Command.Feed, [0], signalOf('feedBegin', options)); }
 
   /** @param {unknown} [options] @returns {Promise<boolean>} */
-  async feedEnd(options) { return this.ask('feedEnd', Command.Feed, [1], signalOf('feedEnd', options)); }
+  async feedEnd(options) { return ask(this, 'feedEnd', Command.Feed, [1], signalOf('feedEnd', options)); }
 
   /** @returns {Promise<void>} */
-  async serial() { await this.ask('serial', Command.Mode, [1]); }
+  async serial() { await ask(this, 'serial', Command.Mode, [1]); }
 
   /** @returns {Promise<void>} */
-  async parallel() { await this.ask('parallel', Command.Mode, [0]); }
+  async parallel() { await ask(this, 'parallel', Command.Mode, [0]); }
 
   /** @param {...unknown} stages @returns {Promise<void>} */
   async stopTransmission(...stages) {
     const where = 'stopTransmission', wrong = stages.findIndex((n) => typeof n !== 'number' || n >>> 0 !== n);
     if (wrong >= 0) throw failure('ErrInvalid', where, `stage ${show(stages[wrong])}; stages are numbers from 0 on`);
-    await this.ask(where, Command.StopTransmission, /** @type {number[]} */ (stages));
+    await ask(this, where, Command.StopTransmission, /** @type {number[]} */ (stages));
   }
 
   get [Symbol.toStringTag]() { return 'SubletDevicePipeline'; }

@@ -26,10 +26,11 @@ function withoutComments(text) {
 
 /** The name, the number of parameters and the types of the first function of a text. @param {string} text */
 function signature(text) {
-  const found = /\bfn\s+([A-Za-z_]\w*)\s*\(([^)]*)\)(?:\s*->\s*(\w+))?/.exec(withoutComments(text));
+  const found = /\bfn\s+([A-Za-z_]\w*)\s*\(([^)]*)\)(?:\s*->\s*(\w+)|\s*(\{))?/.exec(withoutComments(text));
   if (!found) throw failure('ErrSyntax', 'fn', 'no function "fn name(x: f32) -> f32"');
   const parameters = found[2].split(',').filter((parameter) => parameter.trim() !== ''), arity = parameters.length;
   if (arity < 1 || arity > MAX_ARITY) throw failure('ErrSyntax', 'fn', `${found[1]} has ${arity} parameters; it takes 1 to ${MAX_ARITY}`);
+  if (found[4]) throw failure('ErrSyntax', 'fn', `${found[1]} returns nothing`);
   return {name: found[1], arity, types: [...parameters.map((parameter) => parameter.split(':')[1] ?? ''), found[3] ?? ''].map((type) => type.trim())};
 }
 

@@ -13,7 +13,8 @@ import {checkDims, inRows} from './node.mjs';
 import {owns} from './owned.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
 import {abortable, checkSignal, expected, flag, read, signalOf} from './source.mjs';
-import {insideTensor} from './tensor-expr.mjs';
+import {insideTensor, owner} from './tensor-expr.mjs';
+import {shapeOf as dimensions, sizeOf} from './tensor-node.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -62,12 +63,23 @@ export class Param {
   }
 
   matrix() {
-    const where = 'matrix', {session, store} = this.#held, {shape, dtype} = this;
+    const where = 'matrix', {shape} = this;
     this.#held.use(where);
-    const type = DTYPES.find(({name}) => name === dtype);
+    if (shape.length < 1 || shape.length > 2) throw failure('ErrShape', where, `a matrix of ${shape.length} dimensions; tensor() has any number`);
+    return this.#view(where, shape.length === 2 ? shape[0] : 1, shape[shape.length - 1]);
+  }
+
+  tensor() {
+    const where = 'tensor', last = this.shape.length - 1;
+    this.#held.use(where);
+    const shape = dimensions(where, [this.shape]);
+    return owner(this.#view(where, sizeOf(shape.slice(0, Math.max(last, 0))), sizeOf(shape.slice(Math.max(last, 0)))), shape);
+  }
+
+  /** A matrix of the array's memory. @param {string} where @param {number} rows @param {number} cols */
+  #view(where, rows, cols) {
+    const {session, store} = this.#held, {dtype} = this, type = DTYPES.find(({name}) => name === dtype);
     if (!type) throw failure('ErrUnsupported', where, `matrices of ${dtype}`);
-    if (shape.length < 1 || shape.length > 2) throw failure('ErrShape', where, `a matrix of ${shape.length} dimensions`);
-    const cols = shape[shape.length - 1], rows = shape.length === 2 ? shape[0] : 1;
     checkDims(where, rows, cols);
     const memory = new Memory(session, type, rows, cols, false, cols, 'owned', store);
     memory.view = true;

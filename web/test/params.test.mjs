@@ -110,11 +110,15 @@ test('a stream is passed on piece by piece, when Go wants it', async () => {
   assert.ok(m instanceof Matrix);
   assert.deepEqual((await next(rig)).map((c) => [c.command, ...c.words.slice(1)]), [[Command.ArrayMatrix, take.words[2], 0, 2, 3]]);
   assert.throws(() => params.get('y').matrix(), {code: 'ErrShape'});
+  const t = params.get('y').tensor();
+  assert.deepEqual(t.shape, []);
+  assert.deepEqual((await next(rig)).map((c) => [c.command, ...c.words.slice(1)]), [[Command.ArrayMatrix, take.words[3], 0, 1, 1]]);
   params.close();
   params.close();
   assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[1]]), [[Command.Close, take.words[2]], [Command.Close, take.words[3]]]);
   await fails('ErrClosed', x.read());
   assert.throws(() => x.matrix(), {code: 'ErrClosed'});
+  assert.throws(() => x.tensor(), {code: 'ErrClosed'});
 });
 
 test('of a Blob Go says what it wants', async () => {

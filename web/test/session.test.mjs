@@ -242,6 +242,7 @@ test('functions', async () => {
   const {program, gpu} = newGpu();
   const f = gpu.fn('/* fn no(x: f32) */ fn  f ( x: f32, y : f32, ) -> f32 { return x; }');
   assert.ok(f instanceof Fn && f.name === 'f' && f.arity === 2);
+  assert.throws(() => gpu.fn('fn g(x: f32) { }'), {code: 'ErrSyntax', message: 'sublet: fn: g returns nothing'});
   const a = gpu.zeros(1, 1), x = a.apply(f, 2);
   assert.ok(x instanceof Expr);
   const held = x.eval();

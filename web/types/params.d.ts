@@ -4,6 +4,7 @@ import type { DType, Elements, Float16Elements } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { Matrix } from "./matrix.js";
 import type { WaitOptions } from "./options.js";
+import type { Tensor } from "./tensor.js";
 
 /**
  * What a file is read from, or a promise of it, such as that of `fetch`. Streams are read as fast as the device takes them, and
@@ -208,8 +209,9 @@ export class Param {
    */
   read(options?: WaitOptions): Promise<ParamElements>;
   /**
-   * The array as a matrix of the same memory: one of two dimensions, or of one, which becomes a row; `ErrShape` for others, and
-   * `ErrUnsupported` for element types that matrices do not have. What is assigned to it changes the array. It cannot be resized.
+   * The array as a matrix of the same memory: one of two dimensions, or of one, which becomes a row; `ErrShape` for others, which
+   * {@link Param.tensor} has, and `ErrUnsupported` for element types that matrices do not have. What is assigned to it changes the
+   * array. It cannot be resized.
    * Close it when done; the memory stays until both are closed.
    *
    * Shapes: `n` -> `1 x n`, `m x n` -> `m x n`.
@@ -220,6 +222,17 @@ export class Param {
    * await w?.matrix<"float32">().mul(2).read(); // [6, 8]
    */
   matrix<T extends DType = any>(): Matrix<T>;
+  /**
+   * The array as a tensor of the same memory, whose shape is the file's; `ErrUnsupported` for element types that matrices do not have.
+   * Close it when done; the memory stays until both are closed.
+   *
+   * @example
+   * const file = await gpu.saveParams([["w", gpu.ones(2, 12).tensor(2, 2, 2, 3)]]);
+   * using params = await gpu.loadParams(file);
+   * const w = params.get("w");
+   * await w?.tensor().sum().value(); // 24
+   */
+  tensor<T extends DType = any>(): Tensor<T>;
   /**
    * Gives the array up; matrices of it keep the memory until they are closed.
    *

@@ -270,17 +270,19 @@ func WithoutEnable(text string, extensions []string) string {
 	return text
 }
 
-// Function returns the name of the first function and how many parameters it has, "" and 0 for what is missing.
-func (s *Scan) Function() (name string, params int) {
+// Function returns the name of the first function, how many parameters it has and whether it returns something; "" and 0 for what is
+// missing.
+func (s *Scan) Function() (name string, params int, returns bool) {
 	s.declared(func(keyword string, token int) {
 		if keyword != "fn" || name != "" {
 			return
 		}
 		if name = s.At(token); s.Char(token+1) == '(' {
-			params = len(s.Split(token+2, int(s.Match[token+1])))
+			last := int(s.Match[token+1])
+			params, returns = len(s.Split(token+2, last)), s.Char(last+1) != '{'
 		}
 	})
-	return name, params
+	return name, params, returns
 }
 
 // Qualify returns the text with a suffix behind every name that it declares outside of functions, so that it can stand in one

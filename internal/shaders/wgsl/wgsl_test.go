@@ -66,8 +66,8 @@ fn g_z(N_z: F_z) -> F_z { return N_z; }
 	if got := s.Qualify("_z"); got != want {
 		t.Error(got)
 	}
-	if name, params := s.Function(); name != "f" || params != 1 {
-		t.Errorf("%s with %d parameters", name, params)
+	if name, params, returns := s.Function(); name != "f" || params != 1 || !returns {
+		t.Errorf("%s with %d parameters, returns something: %t", name, params, returns)
 	}
 }
 

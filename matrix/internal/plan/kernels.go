@@ -182,11 +182,16 @@ func (p *planner) stacked(n *expr.Node, i int, op Operand, rows, cols int) kerne
 	return o
 }
 
-// described describes a factor to those who choose kernels.
+// described describes a factor to those who choose kernels. A row whose elements lie side by side, such as a transposed column, is one that
+// is stored by rows.
 func (p *planner) described(op Operand) kernels.Operand {
-	return kernels.Operand{
+	d := kernels.Operand{
 		Type: op.Type, ColMajor: op.ColMajor, Offset: op.Offset, Stride: op.Stride, Vectors: p.vectors(op),
 	}
+	if op.ColMajor && op.Rows == 1 && op.Stride == 1 {
+		d.ColMajor, d.Stride = false, op.Cols
+	}
+	return d
 }
 
 // factored is the step that multiplies x and y.

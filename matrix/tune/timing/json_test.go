@@ -82,6 +82,8 @@ func TestBadJSON(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
+		{`"version":1,`, ``},
+		{`"version":1`, `"version":0`},
 		{`"version":1`, `"version":1.5`},
 		{`"version":1`, `"version":"1"`},
 		{`"version":1`, `"version":`},

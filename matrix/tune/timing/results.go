@@ -313,6 +313,8 @@ func (r *Results) Check(i gpu.AdapterInfo) error {
 	const op = "Read"
 	want := Describe(i)
 	switch {
+	case r.Version <= 0:
+		return fail(op, gpu.ErrInvalid, "no timings: they have no version")
 	case r.Version != version:
 		return fail(op, gpu.ErrUnsupported, "timings of version ", r.Version, ", not ", version)
 	case r.Adapter != want:

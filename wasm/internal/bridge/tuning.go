@@ -5,6 +5,7 @@ package bridge
 import (
 	"context"
 
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/tune/timing"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -53,6 +54,8 @@ func (b *Bridge) tuned(a []uint32) {
 	b.Settle(a[0], text, nil)
 }
 
+// results reads what the page kept, and names errors as the page does: it does not know the package's functions.
 func (b *Bridge) results(text string) (*timing.Results, error) {
-	return timing.Parse(text, b.dev.Info())
+	r, err := timing.Parse(text, b.dev.Info())
+	return r, fault.In("", "tuning", err)
 }
