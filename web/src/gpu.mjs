@@ -22,6 +22,7 @@ import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
 import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {record} from './recording.mjs';
+import {Session} from './session.mjs';
 import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
 import {scoped} from './scope.mjs';
 import {compress, makeCoordinates, makeSparse} from './sparse.mjs';
@@ -30,7 +31,6 @@ import {shapeFor, text} from './tensor-node.mjs';
 import {attached} from './transfer.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
-/** @typedef {import('./session.mjs').Session} Session */
 
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
@@ -145,6 +145,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   /** @param {Session} session @param {any} info @param {GPUDevice | null} device @param {unknown} [wasm] that program, as init was given it */
   constructor(session, info, device, wasm) {
     super();
+    if (!(session instanceof Session)) throw failure('ErrInvalid', 'Gpu', 'it comes from init');
     this.#session = session;
     this.#nn = new NN(session);
     this.#wasm = wasm;

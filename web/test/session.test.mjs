@@ -238,6 +238,12 @@ test('on WebGPU, closing waits for the next message, and nothing is flushed twic
   assert.deepEqual(program.commands().slice(4).map((c) => c.command), [Command.New, Command.Flush, Command.Close]);
 });
 
+test('a Gpu comes from init', () => {
+  const {gpu} = newGpu(), info = {limits: {}, features: []};
+  assert.throws(() => new gpu.constructor(gpu, info, null), {code: 'ErrInvalid'});
+  assert.ok(!Object.isFrozen(info) && Object.getPrototypeOf(info) === Object.prototype, 'what it was given is as it was');
+});
+
 test('functions', async () => {
   const {program, gpu} = newGpu();
   const f = gpu.fn('/* fn no(x: f32) */ fn  f ( x: f32, y : f32, ) -> f32 { return x; }');
