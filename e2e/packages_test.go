@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -13,21 +14,19 @@ import (
 )
 
 // The layers above the driver run their own tests in the page, on WebGPU and, in long tests, on the devices that compute on the CPU:
-// those do natively and in Node what they do here. Tests leave out the examples, whose output a page cannot capture, and fuzzing, for
-// which a page has no files.
+// those do natively and in Node what they do here. Short runs have some packages on native drivers only. Tests leave out the examples,
+// whose output a page cannot capture, and fuzzing, for which a page has no files.
 
 func TestGPU(t *testing.T)    { runOnBrowser(t, "./gpu", "", "") }
-func TestKernel(t *testing.T) { runOnBrowser(t, "./buffer/cruncher/kernel", "", "") }
 func TestBuffer(t *testing.T) { runOnBrowser(t, "./buffer", "", "") }
 func TestArrays(t *testing.T) { runOnBrowser(t, "./buffer/ndarray", "", "") }
-func TestGraph(t *testing.T)  { runOnBrowser(t, "./matrix/graph", "", "") }
-func TestTensor(t *testing.T) { runOnBrowser(t, "./matrix/tensor", "", "") }
-func TestNN(t *testing.T)     { runOnBrowser(t, "./matrix/nn", "", "") }
+func TestKernel(t *testing.T) { longOnBrowser(t, "./buffer/cruncher/kernel", "") }
+func TestGraph(t *testing.T)  { longOnBrowser(t, "./matrix/graph", "") }
+func TestTensor(t *testing.T) { longOnBrowser(t, "./matrix/tensor", "") }
+func TestNN(t *testing.T)     { longOnBrowser(t, "./matrix/nn", "") }
 
-// TestMatrix leaves to long tests what is about plans more than about devices, and kernels for hardware, which are slow on SwiftShader.
-func TestMatrix(t *testing.T) {
-	runOnBrowser(t, "./matrix", "", "Hardware\\w*|Rewr\\w*|NotRewritten|PartsOfAnything|RandomTrees|ReductionsInBlocks|Repoint|LongOperands|HeavyChains|KernelsOfSizes")
-}
+// TestMatrix leaves to long tests what `make test` says has too many kernels for SwiftShader.
+func TestMatrix(t *testing.T) { runOnBrowser(t, "./matrix", "", os.Getenv("SUBLET_MANY_KERNELS")) }
 
 // TestSIMD runs the conformance suite of the driver that needs no WebGPU.
 func TestSIMD(t *testing.T) { chrome.RunPackage(t, "./gpu/simd", "-test.run=^Test") }
@@ -40,15 +39,27 @@ const crunchersInPages = "(Foreign|ForeignFaults|ForeignGone|Stream|Traffic|Blob
 const pipelinesInPages = "(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"
 
 func TestCruncher(t *testing.T)   { runOnBrowser(t, "./buffer/cruncher", crunchersInPages, "") }
-func TestTaskGraphs(t *testing.T) { runOnBrowser(t, "./matrix/graph/pipelines", pipelinesInPages, "") }
+func TestTaskGraphs(t *testing.T) { longOnBrowser(t, "./matrix/graph/pipelines", pipelinesInPages) }
 
-// runOnBrowser runs tests of a package, or all of them; short runs leave some to long ones.
+// longOnBrowser runs tests of a package, or all of them, in long tests.
+func longOnBrowser(t *testing.T, dir, tests string) {
+	t.Helper()
+	if devtest.Long() {
+		runOnBrowser(t, dir, tests, "")
+	}
+}
+
+// runOnBrowser runs tests of a package, or all of them; short runs leave those to long ones whose names fit a pattern.
 func runOnBrowser(t *testing.T, dir, tests, long string) {
 	t.Helper()
 	o := chrome.Options{Args: []string{"-test.run=^Test" + tests}, Timeout: 30 * time.Minute}
 	if !devtest.Long() {
 		o.Env = map[string]string{"SUBLET_TEST_DRIVERS": "browser"}
-		o.Args = append(o.Args, "-test.skip=^Test(Every(Fault|Allocation)|"+long+")$") // the devices of the first two are the oracle's
+		skip := "^TestEvery(Fault|Allocation)$" // whose devices are the oracle's
+		if long != "" {
+			skip += "|" + long
+		}
+		o.Args = append(o.Args, "-test.skip="+skip)
 	}
 	chrome.Build(t, dir).Run(t, o)
 }
