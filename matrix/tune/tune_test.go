@@ -198,7 +198,7 @@ func TestHostileFiles(t *testing.T) {
 			t.Error("saved nothing")
 		}
 	}
-	if err := new(Results).Apply(dev); !errors.Is(err, gpu.ErrUnsupported) {
+	if err := new(Results).Apply(dev); !errors.Is(err, gpu.ErrInvalid) {
 		t.Error(err)
 	}
 }
