@@ -208,6 +208,7 @@ export class Connection {
     const words = this.message.end(), {uses} = this.message, repeats = this.#resting ? this.repeats : null;
     this.message.uses = nothing();
     if (repeats && this.#repeat(repeats, words, uses)) return;
+    this.#resting = false; // for what is posted in the middle of the call
     const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~(VARIES | RESTS);
     this.#resting = (answer & RESTS) !== 0;
     repeats?.posted(this.#resting);

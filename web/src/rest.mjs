@@ -28,6 +28,8 @@ export class Rest {
   #depth = 0;
   /** Whether the call under way must not stop. */
   #bound = false;
+  /** Whether the page waits for the rest in the middle of a call. Firefox lets the page have other events meanwhile, which have to wait. */
+  #held = false;
   /** Where the program has stopped. @type {{sp: number, name: string, message: Uint32Array | null} | null} */
   #left = null;
   /** @type {(() => void)[]} */
@@ -82,14 +84,23 @@ export class Rest {
 
   /** Whether a function has to wait for the rest; it is then called later. @param {() => void} call */
   #waits(call) {
-    if (!this.#left) return false;
+    if (!this.#left && !this.#held) {
+      if (this.#later.length > 0 && this.#depth === 0) this.#catchUp(); // it is behind what was held
+      return false;
+    }
     this.#later.push(call);
     return true;
   }
 
   /** Lets goroutines run that are ready. @param {() => void} resume */
   resume(resume) {
-    if (!this.#left) resume(); // else they are let run when it goes on
+    if (this.#held) this.#later.push(resume);
+    else if (!this.#left) resume(); // else they are let run when it goes on
+  }
+
+  /** Makes the calls that were held. One may stop for the rest: those behind it are then made when the program goes on. */
+  #catchUp() {
+    while (this.#later.length > 0 && !this.#left) this.#later.shift()?.();
   }
 
   /** @param {string} name @param {string} goesOn the name of the export that goes on with it @param {number[]} args @returns {any} */
@@ -102,6 +113,8 @@ export class Rest {
       if (this.#left && this.#depth === 0) {
         this.#left.name = goesOn;
         this.#come(true).catch(() => {}); // reported
+      } else if (this.#later.length > 0 && this.#depth === 0) {
+        queueMicrotask(() => this.#guard(() => this.#catchUp()));
       }
     }
   }
@@ -130,11 +143,12 @@ export class Rest {
 
   /** Posts a message, and returns how many are not finished. @param {number} words @param {boolean} lends whether memory of the caller's goes with it, which Go has to take before it returns */
   post(words, lends) {
-    const copy = this.#present || !this.#left ? null : this.#message(words).slice();
-    if (copy && this.#waits(() => this.#with(copy, () => this.#exports[POST](words)))) {
-      this.#come(true).catch(() => {}); // reported; it may have failed before
+    const copy = this.#left || this.#held || this.#later.length > 0 ? this.#message(words).slice() : null;
+    if (this.#waits(() => copy && this.#with(copy, () => this.#exports[POST](words)))) {
+      if (this.#left) this.#come(true).catch(() => {}); // reported; it may have failed before
       return 1;
     }
+    if (copy) this.#message(words).set(copy); // messages that waited were in its place
     this.#bound = lends;
     const unfinished = this.#enter(POST, POST, [words]);
     this.#bound = false;
@@ -154,11 +168,13 @@ export class Rest {
 
   /** Calls an export that nobody wants an answer of. @param {string} name @param {number[]} args */
   tell(name, ...args) {
-    if (!this.#waits(() => this.tell(name, ...args))) this.#enter(name, name, args);
+    const told = () => { this.#enter(name, name, args); };
+    if (!this.#waits(told)) told();
   }
 
   /** Makes sure that the program has not stopped, for a call that answers at once. */
   complete() {
+    if (this.#held) throw failure('ErrUnsupported', 'gpu', 'a question in the middle of a call, while the rest of the program is loaded');
     if (this.#left) this.#now();
   }
 
@@ -205,7 +221,15 @@ export class Rest {
 
   /** Loads the rest while the page waits. */
   #now() {
-    if (!this.#present && this.#source?.now) this.#arrive(this.#source.now());
+    if (this.#present || !this.#source?.now) return;
+    let module;
+    this.#held = true;
+    try {
+      module = this.#source.now();
+    } finally {
+      this.#held = false;
+    }
+    if (!this.#present) this.#arrive(module); // it may have come meanwhile
   }
 
   /** @param {WebAssembly.Module} module */
@@ -225,11 +249,18 @@ export class Rest {
       this.#exports.g0.value = sp;
       this.#enter(name ? `${GO_ON} ${name}` : GO_ON, '', []);
     };
-    try {
+    this.#guard(() => {
       if (message) this.#with(message, run);
       else run();
       for (const call of this.#later.splice(0)) call();
       this.#enter('resume', '', []);
+    });
+  }
+
+  /** @param {() => void} run in the program, which has ended if this throws */
+  #guard(run) {
+    try {
+      run();
     } catch (error) {
       this.failed(error);
     }
