@@ -26,9 +26,7 @@ const describe = (error) => error instanceof Error ? `${error.message}\n${error.
 async function load(config) {
   if (!inPage && !config.module) return importScripts(...config.scripts);
   for (const url of config.scripts) {
-    if (inPage && location.search === '?start') gotest();
-
-if (!inPage) {
+    if (!inPage) {
       await import(url);
       continue;
     }
