@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/compile"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // compileKernel compiles the text of a kernel.
@@ -21,7 +22,7 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Fuse: relaxed(), Threads: !goMemory, Wazero: !goMemory}
+	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Fuse: relaxed(), Apart: fuse.Function, Threads: !goMemory, Wazero: !goMemory}
 	if sharedMemory() {
 		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
 	}

@@ -86,7 +86,7 @@ func (g *function) arith(op ir.Op, k ir.Kind, x, y *node, n int) *node {
 			return g.divide(op, k, x, y, n)
 		}
 	}
-	if g.gen.o.Fuse && vector && k == ir.F32 {
+	if g.gen.o.Fuse && !g.apart && vector && k == ir.F32 {
 		if v := g.fused(op, x, y); v != nil {
 			return v
 		}

@@ -31,6 +31,7 @@ type function struct {
 	to     targets
 	params []*node
 	shared *group // of kernels with barriers
+	apart  bool   // in the function Apart of the options
 }
 
 // Memories that are no variable's.
@@ -137,10 +138,18 @@ func (g *function) inline(f *ir.Func, args [][]*node) []*node {
 		copy(g.cur[result:], g.zeros(f.Result))
 	}
 	g.to = targets{ret: g.begin(), result: result}
-	g.list(f.Body, true)
+	g.bodyOf(f, true)
 	g.end(g.to.ret)
 	g.to = old
 	return append([]*node(nil), g.cur[result:result+n]...)
+}
+
+// bodyOf puts the statements of a function here.
+func (g *function) bodyOf(f *ir.Func, inlined bool) {
+	outer := g.apart
+	g.apart = f.Name == g.gen.o.Apart
+	g.list(f.Body, inlined)
+	g.apart = outer
 }
 
 // callFunction calls a function of the module.
@@ -183,7 +192,7 @@ func (m *generator) number(f *ir.Func) int {
 		g.values[p.Value] = append([]*node(nil), g.params[at:at+n]...)
 		at += n
 	}
-	g.list(f.Body, false)
+	g.bodyOf(f, false)
 	var results []wasm.ValType
 	if f.Result != nil {
 		for _, c := range m.cells(f.Result) {

@@ -303,12 +303,15 @@ func (f *Func) loader4(w *text, n int, v View) {
 	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block$4 {\n"+read+"}\n", num(n), vector, slot, f.base(), f.suffix(v.Type.Compute()), quad, shift)
 }
 
+// Function is the WGSL function of a Func's operations.
+const Function = "fused"
+
 // function writes the user's functions, and the code as one function of the loaded values.
 func (f *Func) function(w *text) {
 	for _, c := range f.Calls {
 		w.WriteString(c.WGSL + "\n")
 	}
-	w.WriteString("fn fused(f: Fixed, i: u32, j: u32, acc: V" + f.each(false, ", x$0: $1") + ") -> V {\n")
+	w.WriteString("fn " + Function + "(f: Fixed, i: u32, j: u32, acc: V" + f.each(false, ", x$0: $1") + ") -> V {\n")
 	for n, c := range f.Code {
 		w.put("  let v$0 = $1;\n", num(n), f.value(c))
 	}
@@ -359,14 +362,14 @@ func (f *Func) callText(c Instr) string {
 }
 
 func (f *Func) apply(w *text) {
-	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, i, j, acc$0);\n}\n", f.each(false, ", load$0(f, i, j)"))
+	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return "+Function+"(f, i, j, acc$0);\n}\n", f.each(false, ", load$0(f, i, j)"))
 }
 
 func (f *Func) apply4(w *text) {
 	w.WriteString("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n" + f.each(false, "  let x$0 = load4_$0(f, i, j);\n"))
 	rows := make([]string, 4)
 	for i, row := range []string{".a", ".b", ".c", ".d"} {
-		rows[i] = "fused(f, i + " + num(i) + "u, j, V()" + f.each(false, ", x$0"+row) + ")"
+		rows[i] = Function + "(f, i + " + num(i) + "u, j, V()" + f.each(false, ", x$0"+row) + ")"
 	}
 	w.put("  return Block($0);\n}\n", strings.Join(rows, ", "))
 }
