@@ -103,7 +103,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 .PHONY: test
 test: export GOFLAGS = $(quick)
 test: export GALLIVM_PERF = nopt# llvmpipe compiles in two thirds of the time, to slower code
-test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 12 minutes on two cores.
+test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 13 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
 	SUBLET_TEST_DRIVERS=cpu,simd go test -vet=off -count=1 -timeout 60m ./matrix

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -38,13 +39,17 @@ try {
 send(outcome);
 </script>`
 
-// TestFirefox runs the tests of pages that need no WebGPU in Firefox, which has none here: the page says itself how they went.
+// TestFirefox runs the tests of pages that need no WebGPU with the packed package in Firefox, which has no WebGPU here: the page says itself
+// how they went.
 func TestFirefox(t *testing.T) {
 	if !devtest.Long() {
 		return // Firefox is not among what make test wants
 	}
 	outcome := make(chan map[string]string, 1)
-	mux := webHandler(t)
+	mux := http.NewServeMux()
+	packed := filepath.Join(fixture{folder: "importmap"}.unpack(t, pack(t)), "node_modules", "sublet", "dist")
+	mux.Handle("/", webHandler(t))
+	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(packed))))
 	mux.Handle("/firefox", chrome.Files{"/firefox": firefoxPage})
 	mux.HandleFunc("/outcome", func(_ http.ResponseWriter, r *http.Request) {
 		var o map[string]string
