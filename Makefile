@@ -22,8 +22,8 @@ race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
 # What llvmpipe and SwiftShader take long for is to compile kernels. Of package matrix the short tests have them run these, and the devices that
 # compute on the CPU all.
 on-adapters := ^Test(Columns|Custom\w*|Decompositions|Elements|EveryOperation|FirstProducts|FromBuffer\w*|Gather|Goroutines|HalfUnaligned|IEEE|$\
-               LargeSum|LU|Mapped|Movement|NothingLeaks|OneBufferTwice|ProductIntegersAndHalf|Program(Settles|Steps|Submissions)|Random|ReadOnly|$\
-               RealLoss|Reduce\w*|SetValue\w*|Share\w*|Softmax|Sort|SparseProducts|TopK|Touch\w*|Unaligned|UserFunction|Windows|Wrap\w*)$$
+               LargeSum|LU|Mapped|Movement|NothingLeaks|OneBufferTwice|ProductIntegersAndHalf|Program\w*|Random|ReadOnly|$\
+               RealLosses|Reduce\w*|SetValue\w*|Share\w*|Softmax|Sort|SparseProducts|TopK|Touch\w*|Unaligned|UserFunction|Windows|Wrap\w*)$$
 # What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
@@ -106,9 +106,9 @@ test: export GALLIVM_PERF = nopt# llvmpipe compiles in two thirds of the time, t
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 13 minutes on two cores.
 	$(in-node) ./gpu/cpu ./gpu/driver ./gpu/internal/software ./gpu/simd ./internal/host
 	node --test web/test/
-	SUBLET_TEST_DRIVERS=cpu,simd go test -vet=off -count=1 -timeout 60m ./matrix
+	SUBLET_TEST_DRIVERS=cpu,simd go test -vet=off -count=1 -timeout 60m ./matrix ./matrix/nn
 	SUBLET_TEST_DRIVERS=oliver go test -vet=off -count=1 -timeout 60m ./matrix -run '$(on-adapters)'
-	SUBLET_ON_ADAPTERS='$(on-adapters)' go test -vet=off -count=1 -timeout 60m $$(go list ./... | grep -v '/matrix$$')
+	SUBLET_ON_ADAPTERS='$(on-adapters)' go test -vet=off -count=1 -timeout 60m $$(go list ./... | grep -vE '/(matrix|matrix/nn|native/cogent)$$')
 
 .PHONY: race
 race: setup-test ## Run the tests of packages whose goroutines share data with the race detector: some 3 minutes on two cores.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,6 +184,43 @@ func TestNothingFused(t *testing.T) {
 		if at := string(m[1]); !seen[at] {
 			seen[at] = true
 			t.Errorf("%s: x*y + z may be rounded once; convert the product", at)
+		}
+	}
+}
+
+// TestNamedTests makes sure that the Makefile names tests that there are, where it lists those of package matrix that run on adapters.
+func TestNamedTests(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, ok := strings.Cut(string(text), "\non-adapters := ^Test(")
+	list, _, end := strings.Cut(list, ")$$\n")
+	if !ok || !end {
+		t.Fatal("the Makefile has no list of tests on adapters")
+	}
+	list = regexp.MustCompile(`\$\\\n *`).ReplaceAllString(list, "")
+	files, err := filepath.Glob(filepath.Join("..", "..", "matrix", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func Test(\w+)\(`).FindAllSubmatch(text, -1) {
+			tests = append(tests, string(m[1]))
+		}
+	}
+	names := regexp.MustCompile(`[^|(]+(\([^)]*\))?`).FindAllString(list, -1)
+	if len(names) < 30 {
+		t.Fatalf("%d names in %q", len(names), list)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(tests, regexp.MustCompile("^"+name+"$").MatchString) {
+			t.Errorf("no test of package matrix is called Test%s", name)
 		}
 	}
 }

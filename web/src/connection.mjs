@@ -210,7 +210,7 @@ export class Connection {
     if (repeats && this.#repeat(repeats, words, uses)) return;
     this.#resting = false; // for what is posted in the middle of the call
     const answer = this.#enter(({rest}) => rest.post(words.length, this.objects.lends)), unfinished = answer & ~(VARIES | RESTS);
-    this.#resting = (answer & RESTS) !== 0;
+    this.#resting = (answer & RESTS) !== 0 && !this.#program?.rest.holds;
     repeats?.posted(this.#resting);
     if (answer & VARIES) this.repeats?.clear();
     this.objects.settle(unfinished === 0);

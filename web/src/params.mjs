@@ -70,10 +70,10 @@ export class Param {
   }
 
   tensor() {
-    const where = 'tensor', last = this.shape.length - 1;
+    const where = 'tensor';
     this.#held.use(where);
     const shape = dimensions(where, [this.shape]);
-    return owner(this.#view(where, sizeOf(shape.slice(0, Math.max(last, 0))), sizeOf(shape.slice(Math.max(last, 0)))), shape);
+    return owner(this.#view(where, sizeOf(shape.slice(0, -1)), sizeOf(shape.slice(-1))), shape);
   }
 
   /** A matrix of the array's memory. @param {string} where @param {number} rows @param {number} cols */

@@ -79,6 +79,9 @@ export class Rest {
     return Object.create(instance, {exports: {value: {...exports, run: entered('run'), resume: entered('resume')}}});
   }
 
+  /** Whether calls wait, for the rest or for the end of another call. */
+  get holds() { return this.#later.length > 0; }
+
   /** Whether it has not come yet. */
   get missing() { return !this.#present; }
 

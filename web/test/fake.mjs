@@ -31,6 +31,7 @@ export class FakeProgram {
   stats = () => 8;
   /** A program that is not split has no rest to wait for. @type {any} */
   rest = {
+    holds: false,
     complete: () => {},
     begin: () => {},
     post: (/** @type {number} */ words) => this.post(words),
@@ -38,7 +39,9 @@ export class FakeProgram {
   };
   resume = () => { this.resumed++; };
   stop = () => { this.stopped = true; };
-  device = () => null;
+  /** What repeats messages, if anything does. @type {any} */
+  repeating = null;
+  device = () => this.repeating;
 
   session() {
     return new Session(this);

@@ -280,3 +280,40 @@ test('calls that Go gives up while it is told of the end were closed', async () 
   gpu.close();
   await rejects('ErrClosed', read);
 });
+
+test('nothing is repeated in the middle of a call, nor before what waits for its end', async () => {
+  const {program, gpu} = newGpu(), rests = 1 << 17, a = gpu.zeros(2, 2), b = gpu.zeros(2, 2);
+  let repeated = 0;
+  program.repeating = {
+    watch: () => {}, watched: () => ({launches: [{}]}),
+    repeat: () => {
+      repeated++;
+      return undefined;
+    },
+  };
+  const compute = () => {
+    b.assign(a.add(1));
+    gpu.flush();
+  };
+  program.unfinished = rests;
+  for (let i = 0; i < 8; i++) compute();
+  assert.ok(repeated > 0, 'nothing was repeated');
+  let before = repeated;
+  const {post} = program;
+  program.post = (words) => {
+    program.post = post;
+    compute(); // an event of the page's, while the call waits for the rest of the program
+    return post(words);
+  };
+  gpu.zeros(3, 3);
+  compute();
+  assert.equal(repeated, before, 'in the middle of a call');
+  compute();
+  assert.equal(repeated, ++before, 'after it');
+  gpu.zeros(3, 3);
+  program.rest.holds = true;
+  gpu.flush();
+  program.rest.holds = false;
+  compute();
+  assert.equal(repeated, before, 'before what waits');
+});

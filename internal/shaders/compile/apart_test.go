@@ -18,7 +18,7 @@ fn zero(a: vec4<f32>) -> vec4<f32> { return a * a - a * a; }
 @compute @workgroup_size(1)
 fn main(@builtin(workgroup_id) g: vec3<u32>) { r[g.x] = zero(x[g.x]); r[g.x + 1u] = zero(x[g.x + 1u]); r[g.x + 2u] = x[g.x] * x[g.x + 1u] + x[g.x + 2u]; }
 `)
-	for apart, fused := range map[string]int{"": 1, "zero": 0, "main": 1} {
+	for apart, fused := range map[string]int{"": 1, "zero": 0, "other": 1} {
 		m, err := compile.Generate(p, compile.Options{Exact: true, Relaxed: true, Fuse: true, Apart: apart})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ type Options struct {
 	Guard    bool   // count the turns of loops and watch the word that stops the kernel
 	Relaxed  bool   // fma may round once or twice; the module needs relaxed SIMD
 	Fuse     bool   // with Relaxed, vectors are multiplied and added at once wherever the text does both
-	Apart    string // a function whose own operations are rounded one by one in any case
+	Apart    string // a function that the kernel calls, whose own operations are rounded one by one in any case
 	Threads  bool   // other threads run workgroups of the same dispatch: atomics of storage are atomic instructions
 	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
 	Shared   bool   // the memory is shared
