@@ -111,8 +111,7 @@ export const tests = {
     check(gpu.stats().buffers === buffers, `${gpu.stats().buffers} matrices where ${buffers} are open`);
   }),
 
-  // Elements of the page's go into the memory of matrices that were closed, on the CPU without a call of the program, and nobody sees the
-  // others' elements. What the page does to its arrays afterwards does not matter.
+  // Elements of the page's go into the memory of matrices that were closed, without a call of the program, and nobody sees the others' elements. What the page does to its arrays afterwards does not matter.
   reusedUploads: Object.assign(async (device = 'webgpu') => {
     const {gpu, count} = await observed({device: device === 'both' ? 'webgpu' : device}), kept = [];
     for (const {dtype, order, n} of [{dtype: 'float32', n: 64}, {dtype: 'int8', n: 7}, {dtype: 'complex64', n: 4}, {dtype: 'float32', order: 'column', n: 8}, {dtype: 'uint16', n: 3}]) {
@@ -136,7 +135,7 @@ export const tests = {
         array.fill(99);
         same(await other.read(), flipped(values(i + 50)), `${dtype}, set for the time ${i}`);
       }
-      check(gpu.device || length % 2 > 0 || made.matrix > 0 && made.set > 0, `${dtype}: repeated were ${made.matrix} matrices and ${made.set} calls of set`);
+      check(values(0).byteLength % 4 > 0 || made.matrix > 0 && made.set > 0, `${dtype}: repeated were ${made.matrix} matrices and ${made.set} calls of set`);
     }
     for (const {m, want} of kept) same(await m.read(), want, 'a matrix that stayed open');
     const before = gpu.stats(), up = 30 * 64 * 64 * 4;

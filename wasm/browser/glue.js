@@ -60,8 +60,9 @@
    * @typedef {{staging: GPUBuffer, size: number, rows: Rows}} Readback
    * @typedef {{pipeline: GPUComputePipeline, set: BindingSet, group: GPUBindGroup, own: boolean, groups: Uint32Array, offset: Uint32Array}} Launch
    *   own: the group is not the set's
-   * @typedef {{session: Session, version: number, launches: Launch[], params: Uint32Array, block: GPUBuffer | null, scratch: Buffer[], read: {buffer: Buffer, offset: number, size: number, rows: Rows} | null}} Repeat
-   *   what a message has had the device do: launches with their parameter blocks, the buffer that these were in, and a read at the end;
+   * @typedef {{buffer: Buffer, offset: number, size: number}} Fill
+   * @typedef {{session: Session, version: number, fills: Fill[], launches: Launch[], params: Uint32Array, block: GPUBuffer | null, scratch: Buffer[], read: {buffer: Buffer, offset: number, size: number, rows: Rows} | null}} Repeat
+   *   what a message has had the device do: what is filled from the page's memory, launches with their parameter blocks, the buffer that these were in, and a read at the end;
    *   version: see #version; scratch: in which buffers there are results that nobody has but the read
    * @typedef {(ticket: number, fulfilled: boolean, value?: unknown) => void} Settle
    * @typedef {(ticket: number, value: number) => void} Settled
@@ -106,6 +107,9 @@
     if (at >= 0 && at + size <= memory.byteLength) return '';
     return `host memory has ${memory.byteLength} bytes where ${size} from ${at} on are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer`;
   };
+
+  /** Whether WebGPU refuses memory, as its size can change. @param {any} memory */
+  const isResizable = ({resizable, growable}) => resizable === true || growable === true;
 
   /** Whether commands on a buffer cannot fail. @param {Buffer} buffer */
   const isSound = ({made, shown}) => made && !shown;
@@ -202,7 +206,9 @@
     #scratches = new Map();
     #scratched = 0; // their bytes
     /** What was repeated, which Go does not know of. */
-    repeated = {submissions: 0, dispatches: 0, bytesDown: 0};
+    repeated = {submissions: 0, dispatches: 0, bytesDown: 0, bytesUp: 0};
+    /** Commands that fill matrices from the page's memory can be repeated. */
+    fills = true;
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
@@ -475,7 +481,7 @@
         if (wrong) return failure('ErrInvalid', wrong);
       }
       this.#error = null;
-      if (this.#seen) this.#see(words, new Uint32Array(heap, paramsSize > 0 ? paramsAt : 0, paramsSize / 4));
+      if (this.#seen) this.#see(words, new Uint32Array(heap, paramsSize > 0 ? paramsAt : 0, paramsSize / 4), (n) => new Uint32Array(heap, tableAt + 20 * n, 5), foreign);
       try {
         if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
         for (let i = 0; i < wordCount; i += words[i] >>> 8) {
@@ -510,7 +516,7 @@
 
     /** Begins to note what Go has the device do. */
     watch() {
-      this.#seen = {session: this, version: this.#version, launches: [], params: new Uint32Array(0), block: null, scratch: [], read: null};
+      this.#seen = {session: this, version: this.#version, fills: [], launches: [], params: new Uint32Array(0), block: null, scratch: [], read: null};
     }
 
     /**
@@ -526,17 +532,27 @@
       seen.block = this.#params;
       const writtenBy = (/** @type {Launch[]} */ launches) => new Set(launches.flatMap(({set: {layout, entries}}) => entries.filter(({binding}) => layout.written.includes(binding)).map(({buffer}) => buffer)));
       const written = writtenBy(seen.launches), [target, more] = single ? writtenBy(seen.launches.slice(-1)) : [];
+      for (const {buffer} of seen.fills) written.add(buffer);
       if (written.size <= targets) return seen;
-      if (targets > 0 && (!target || more)) return null;
+      if (seen.fills.length > 0 || targets > 0 && (!target || more)) return null;
       return this.#moved(seen, [...written].filter((buffer) => buffer !== target));
     }
 
-    /** Notes the launches of a list, if there is nothing else in it. @param {Uint32Array} words @param {Uint32Array} params */
-    #see(words, params) {
+    /**
+     * Notes the launches of a list, and before them what is filled with all bytes of an object, if there is nothing else in it.
+     * @param {Uint32Array} words @param {Uint32Array} params @param {(n: number) => Uint32Array} row of the table @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
+     */
+    #see(words, params, row, foreign) {
       const seen = /** @type {Repeat} */ (this.#seen);
       this.#seen = null;
       if (seen.launches.length > 0 || seen.read) return;
       for (let i = 0; i < words.length; i += words[i] >>> 8) {
+        if ((words[i] & 0xff) === WRITE) {
+          const [from, at, high] = row(words[i + 4]), size = from > 0 ? foreign[from - 1].byteLength : 0;
+          if (seen.launches.length > 0 || size === 0 || size % 4 > 0 || at > 0 || high > 0 || u64(row(words[i + 4]), 3) !== size) return;
+          seen.fills.push({buffer: this.#at(words[i + 1]), offset: u64(words, i + 2), size});
+          continue;
+        }
         const set = this.#sets[words[i + 2]], pipeline = this.#kernels[words[i + 1]];
         if ((words[i] & 0xff) !== DISPATCH || !set?.group || !pipeline) return;
         if (words[i + 3] * words[i + 4] * words[i + 5] > 0) seen.launches.push({pipeline, set, group: set.group, own: false, groups: words.slice(i + 3, i + 6), offset: words.slice(i + 6, i + 7)});
@@ -584,16 +600,18 @@
     }
 
     /**
-     * Does again what was noted, and has what is read copied to host memory. Returns false if it cannot be repeated, and else nothing or a
-     * promise, whose error's name is that of Go's.
-     * @param {Repeat} repeat @param {Uint8Array | null} host @returns {false | undefined | Promise<void>}
+     * Does again what was noted, with other elements of the page's, and has what is read copied to host memory. Returns false if it cannot be
+     * repeated, and else nothing or a promise, whose error's name is that of Go's.
+     * @param {Repeat} repeat @param {Uint8Array | null} host @param {Uint8Array[]} given @returns {false | undefined | Promise<void>}
      */
-    repeat(repeat, host) {
-      const {session, version, launches, params, block, scratch, read} = repeat;
+    repeat(repeat, host, given) {
+      const {session, version, fills, launches, params, block, scratch, read} = repeat;
       const stands = session === this && version === this.#version && this.#scopes === 0 && block === this.#params && (!read || this.#staging.has(read.size)) &&
-        scratch.every(({made}) => made) && launches.every(({own, set, group}) => own || set.group === group);
+        scratch.every(({made}) => made) && launches.every(({own, set, group}) => own || set.group === group) &&
+        fills.every(({size}, i) => given[i]?.length === size && !isResizable(given[i].buffer) && !hostError(given[i], 0, size));
       if (!stands) return false;
       this.#flush();
+      if (!fills.every(({buffer, offset, size}, i) => this.#filled(buffer, offset, given[i], size))) return false;
       if (launches.length > 0) this.#launch(launches, params);
       if (!read) {
         this.#flush();
@@ -784,18 +802,33 @@
         memory = view ? source.buffer : source;
         if (view) at += source.byteOffset;
       }
-      // WebGPU refuses memory that can change its size, and sizes that are no multiples of four.
-      if (memory.resizable || memory.growable || size % 4 > 0) {
+      if (isResizable(memory) || size % 4 > 0) {
         const copied = new Uint8Array(Math.ceil(size / 4) * 4);
         copied.set(new Uint8Array(memory, at, size));
         [memory, at, size] = [copied.buffer, 0, copied.length];
       }
       try {
-        for (let done = 0; done < size; done += WRITE_CHUNK) {
-          this.#queue.writeBuffer(buffer.gpu, offset + done, memory, at + done, Math.min(size - done, WRITE_CHUNK));
-        }
+        this.#put(buffer, offset, memory, at, size);
       } catch (error) {
         this.#error ??= error; // the rest of the list still runs, so that binding sets stay as Go knows them
+      }
+    }
+
+    /** Fills a buffer again, unless the browser has no memory for that: Go tries once more, and tells. @param {Buffer} buffer @param {number} offset @param {Uint8Array} bytes @param {number} size */
+    #filled(buffer, offset, {buffer: memory, byteOffset}, size) {
+      try {
+        this.#put(buffer, offset, memory, byteOffset, size);
+      } catch {
+        return false;
+      }
+      this.repeated.bytesUp += size;
+      return true;
+    }
+
+    /** @param {Buffer} buffer @param {number} offset @param {ArrayBufferLike} memory @param {number} at @param {number} size */
+    #put(buffer, offset, memory, at, size) {
+      for (let done = 0; done < size; done += WRITE_CHUNK) {
+        this.#queue.writeBuffer(buffer.gpu, offset + done, /** @type {any} */ (memory), at + done, Math.min(size - done, WRITE_CHUNK));
       }
     }
 
