@@ -3,6 +3,7 @@
 package shaders
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,42 @@ fn main() {
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestExpandChoices leaves out what an if about a parameter has that is false.
+func TestExpandChoices(t *testing.T) {
+	const file = `const A: bool = true; // @param
+const B: bool = true; // @param
+if (A) { a(); }
+if (A) { a(); } else { b(); }
+if (A) {
+  for (var q = 0u; q < 2u; q++) { // @unroll
+    if (B) { a(q); }
+  } // @unroll
+} else {
+  if (B) { b(); } else {
+    c();
+  }
+}
+if (A) {
+  if (x) { a(); } else { b(); }
+}
+if (A && x) { d(); }
+`
+	const head = "const A: bool = %v;\nconst B: bool = %v;\n"
+	for _, c := range []struct {
+		a, b int
+		want string
+	}{
+		{0, 0, "{ b(); }\n{\n{\n    c();\n  }\n}\nif (A && x) { d(); }\n"},
+		{0, 1, "{ b(); }\n{\n  if (B) { b(); } else {\n    c();\n  }\n}\nif (A && x) { d(); }\n"},
+		{1, 0, "if (A) { a(); }\nif (A) { a(); } else { b(); }\nif (A) {\n{\n}\n{\n}\n} else {\n{\n    c();\n  }\n}\nif (A) {\n  if (x) { a(); } else { b(); }\n}\nif (A && x) { d(); }\n"},
+	} {
+		want := fmt.Sprintf(head, c.a == 1, c.b == 1) + c.want
+		if got := Expand(file, "", Param{"A", c.a}, Param{"B", c.b}); got != want {
+			t.Errorf("A %d and B %d: got\n%s\nwant\n%s", c.a, c.b, got, want)
+		}
 	}
 }
 

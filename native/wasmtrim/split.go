@@ -130,6 +130,7 @@ func (p *program) checkLayout() {
 // when they are called.
 func split(m *module, tables *layout, symbols []symbol, first func(function int) bool) (one, rest []byte) {
 	p := parseProgram(m)
+	p.trust(tables)
 	if p.telling = first == nil; p.telling {
 		first = func(int) bool { return true }
 	}
@@ -158,6 +159,7 @@ func split(m *module, tables *layout, symbols []symbol, first func(function int)
 // filled returns a program that is not split, with the function that fills its tables.
 func filled(m *module, tables *layout) []byte {
 	p := parseProgram(m)
+	p.trust(tables)
 	clearPredicted := tables.predict()
 	fill := tables.fill()
 	clearPredicted()

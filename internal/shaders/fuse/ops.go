@@ -107,32 +107,30 @@ func functionsOf(file string) []string { return strings.Split(file, "\n\n")[1:] 
 
 // Helpers returns the helpers that a text calls, and those that they call.
 func Helpers(text string) string {
+	called := map[string]bool{} // false for those that are listed
+	read := func(text string) {
+		for at, name := range shaders.Identifiers(text) {
+			if _, known := called[name]; !known && strings.HasPrefix(text[at+len(name):], "(") {
+				called[name] = true
+			}
+		}
+	}
+	read(text)
 	list := ""
 	for before := -1; len(list) > before; {
 		before = len(list)
 		for _, helper := range helpers {
 			_, function, _ := strings.Cut(helper, "fn ")
 			name, _, _ := strings.Cut(function, "(")
-			if calls(text+list, name) && !strings.Contains(list, "fn "+name+"(") {
+			if called[name] {
 				list += "fn " + strings.TrimSpace(function) + "\n"
+				called[name] = false
+				read(function)
 			}
 		}
 	}
 	return list
 }
-
-// calls reports whether a text calls a function.
-func calls(text, name string) bool {
-	for before, after, found := strings.Cut(text, name+"("); found; before, after, found = strings.Cut(after, name+"(") {
-		if before == "" || !strings.Contains(letters, before[len(before)-1:]) {
-			return true
-		}
-	}
-	return false
-}
-
-// letters are what a longer name could end with before a helper's.
-const letters = "_0123456789abcdefghijklmnopqrstuvwxyz"
 
 // Reduction names what a reduction computes: those of the table in internal/ops.
 type Reduction uint8

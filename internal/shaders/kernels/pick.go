@@ -204,7 +204,7 @@ type costs struct {
 var (
 	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
 	simdCosts        = costs{load: 1, scalars: 4, row: 4, lanes: 1, launch: 2000}
-	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
+	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{3.05e6, 163000}} // 36 ms and 1.9 ms
 )
 
 func (r *Request) costs() *costs { return r.Device.shipped().costs }
@@ -215,7 +215,6 @@ const (
 	workers     = 4
 	busyGroups  = 64
 	costBarrier = 2000.0
-	smallTile   = 32 // elements, below which tiles do not compile faster
 )
 
 // cost estimates the time of a plan, in units that only compare plans of one request. Products are converted, so that no machine fuses
@@ -253,7 +252,7 @@ func (v *variant) rounds(r *Request, parts int) int {
 // compiling is the cost of compiling the kernel.
 func (v *variant) compiling(r *Request) float64 {
 	c := r.costs()
-	return c.compile[0] + float64(c.compile[1]*float64(max(v.rows()*v.cols(), smallTile)))
+	return c.compile[0] + float64(c.compile[1]*float64(v.rows()*v.cols()))
 }
 
 // of is the cost of loading a vector.

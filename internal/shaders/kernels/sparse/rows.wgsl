@@ -43,8 +43,8 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.quads + (j >> 
 
 // place returns the number of the value of entry q.
 fn place(q: u32) -> u32 {
-  if (PLACED) { return places[q]; }
-  return q;
+  if (!PLACED) { return q; } // the other way round the binding would be left out
+  return places[q];
 }
 
 @compute @workgroup_size(SIZE)
