@@ -20,7 +20,7 @@ race      := ./gpu ./gpu/simd ./buffer ./buffer/cruncher ./matrix/graph
 race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
 # `make check` vets, so that the short tests do not (-vet=off). The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
 # What llvmpipe and SwiftShader take long for is to compile kernels. Of package matrix the short tests have them run these, and the devices that
-# compute on the CPU all.
+# compute on the CPU all, as they do of matrix/nn. The tests of native/cogent are among test-drivers.
 on-adapters := ^Test(Columns|Custom\w*|Decompositions|Elements|EveryOperation|FirstProducts|FromBuffer\w*|Gather|Goroutines|HalfUnaligned|IEEE|$\
                LargeSum|LU|Mapped|Movement|NothingLeaks|OneBufferTwice|ProductIntegersAndHalf|Program\w*|Random|ReadOnly|$\
                RealLosses|Reduce\w*|SetValue\w*|Share\w*|Softmax|Sort|SparseProducts|TopK|Touch\w*|Unaligned|UserFunction|Windows|Wrap\w*)$$

@@ -111,7 +111,8 @@ export const tests = {
     check(gpu.stats().buffers === buffers, `${gpu.stats().buffers} matrices where ${buffers} are open`);
   }),
 
-  // Elements of the page's go into the memory of matrices that were closed, without a call of the program, and nobody sees the others' elements. What the page does to its arrays afterwards does not matter.
+  // Elements of the page's go into the memory of matrices that were closed, without a call of the program, and nobody sees the others'
+  // elements. What the page does to its arrays afterwards does not matter.
   reusedUploads: Object.assign(async (device = 'webgpu') => {
     const {gpu, count} = await observed({device: device === 'both' ? 'webgpu' : device}), kept = [];
     for (const {dtype, order, n} of [{dtype: 'float32', n: 64}, {dtype: 'int8', n: 7}, {dtype: 'complex64', n: 4}, {dtype: 'float32', order: 'column', n: 8}, {dtype: 'uint16', n: 3}]) {

@@ -62,8 +62,8 @@
    *   own: the group is not the set's
    * @typedef {{buffer: Buffer, offset: number, size: number}} Fill
    * @typedef {{session: Session, version: number, fills: Fill[], launches: Launch[], params: Uint32Array, block: GPUBuffer | null, scratch: Buffer[], read: {buffer: Buffer, offset: number, size: number, rows: Rows} | null}} Repeat
-   *   what a message has had the device do: what is filled from the page's memory, launches with their parameter blocks, the buffer that these were in, and a read at the end;
-   *   version: see #version; scratch: in which buffers there are results that nobody has but the read
+   *   what a message has had the device do: what it filled from the page's memory, launches with their parameter blocks, the buffer that these
+   *   were in, and a read at the end; version: see #version; scratch: in which buffers there are results that nobody has but the read
    * @typedef {(ticket: number, fulfilled: boolean, value?: unknown) => void} Settle
    * @typedef {(ticket: number, value: number) => void} Settled
    */
@@ -207,8 +207,6 @@
     #scratched = 0; // their bytes
     /** What was repeated, which Go does not know of. */
     repeated = {submissions: 0, dispatches: 0, bytesDown: 0, bytesUp: 0};
-    /** Commands that fill matrices from the page's memory can be repeated. */
-    fills = true;
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;

@@ -349,7 +349,7 @@ export class Connection {
     const address = this.#answer('sublet_stats');
     const counters = new Float64Array(/** @type {Served} */ (this.#program).memory.buffer, address, 12).slice(), more = this.repeats?.counts;
     if (more) {
-      counters[0] += more.bytesUp ?? 0;
+      counters[0] += more.bytesUp;
       counters[1] += more.bytesDown;
       counters[2] += more.submissions;
       counters[3] += more.dispatches;

@@ -31,13 +31,13 @@ export const nothing = () => ({handles: [], stores: new Set(), recordings: false
 /**
  * Where the ticket of a message's read is, before its object, 0 if it has none, and -1 if it has commands that cannot be repeated; where
  * the objects are with which it fills matrices; and how many commands there are.
- * @param {Uint32Array} words @param {boolean} fills whether such commands can be repeated
+ * @param {Uint32Array} words
  */
-function placesIn(words, fills) {
+function placesIn(words) {
   const given = [];
   let read = 0, commands = 0;
   for (let i = 0; i < words.length; i += words[i] >>> 8) {
-    const command = words[i] & 0xff, object = fills ? FILLING.get(command) : undefined;
+    const command = words[i] & 0xff, object = FILLING.get(command);
     if (object && words[i] >>> 8 > object) given.push(i + object);
     else if (!REPEATED.has(command)) return {read: -1, given, commands};
     if (read > 0) return {read: -1, given, commands};
@@ -73,7 +73,7 @@ export class Repeats {
     this.#device = device;
   }
 
-  /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number, bytesUp?: number} | undefined} */
+  /** How much was repeated. @returns {{submissions: number, dispatches: number, bytesDown: number, bytesUp: number} | undefined} */
   get counts() { return this.#device()?.repeated; }
 
   /** Lets other events of the page happen, if what was repeated has kept them from it. @returns {Promise<void> | undefined} */
@@ -99,7 +99,7 @@ export class Repeats {
     this.#posting = null;
     const device = this.#device();
     if (!device || other || words.length > WORDS) return null;
-    const {read, given, commands} = placesIn(words, device.fills === true);
+    const {read, given, commands} = placesIn(words);
     if (read < 0 || recordings && (stores.size > 0 || read > 0 && words[read - 1] >>> 8 !== LEAF)) return null;
     if (read > 0) given.push(read, read + 1);
     const varying = [];

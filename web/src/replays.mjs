@@ -73,8 +73,6 @@ export class Replays {
   #since = 0;
   /** What was repeated, which Go does not know of. */
   repeated = {submissions: 0, dispatches: 0, bytesDown: 0, bytesUp: 0};
-  /** Commands that fill matrices from the page's memory can be repeated. */
-  fills = true;
 
   /** @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend memory of the program's, and takes all back for 0 bytes @param {Share} share */
   constructor(memory, lend, share) {
