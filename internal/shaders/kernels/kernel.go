@@ -71,6 +71,8 @@ var (
 	scanChunksText string
 	//go:embed product/tile.wgsl
 	tileText string
+	//go:embed product/outer.wgsl
+	outerText string
 	//go:embed product/group.wgsl
 	groupText string
 	//go:embed product/row.wgsl
@@ -125,6 +127,7 @@ var (
 	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4, nil}
 	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4, nil}
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
+	productOuter   = &form{"product/outer", &outerText, "GROUP RQ RT CQ EDGE", 2, 16, nil}
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16, nil}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16, nil}
 	productStream  = &form{"product/stream", &streamText, "RAGGED", 2, 16, nil}
@@ -241,6 +244,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return scanText(k.fold.op, t)
 	case sortKeysForm:
 		return keyText(t)
+	case productOuter:
+		return k.a.outerText("a", 1, k.lines) + k.b.outerText("b", 2, 0)
 	case productTile, productGroup, productRow, productStream:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
@@ -303,7 +308,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		sortMerge(e, shape, storage[0])
 	case sortTakeForm:
 		sortTake(r.k, e, shape, storage[0])
-	case productTile, productGroup, productRow, productLine, productDots, productStream:
+	case productTile, productOuter, productGroup, productRow, productLine, productDots, productStream:
 		multiply(r.k, e, shape, storage)
 	case productPanel:
 		multiplyPanels(r.k, e, shape, storage)

@@ -9,7 +9,7 @@ type variant struct {
 	form   *form
 	tx, ty int     // workgroup; Row: quads of columns and invocations that share each
 	rq, cq int     // quads of rows and of columns of an invocation
-	rt     int     // Tile and Row: rows of a quad of rows, 4 or fewer
+	rt     int     // Tile, Outer and Row: rows of a quad of rows, 4 or fewer
 	kq     int     // Group: quads of k of a step
 	rate   float64 // the speed where the device is full, relative to the other variants of Group
 }
@@ -28,6 +28,17 @@ var variants = []variant{
 	{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 2},
 	{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1},
 
+	{form: productOuter, tx: 8, ty: 1, rq: 2, rt: 4, cq: 4},
+	{form: productOuter, tx: 8, ty: 1, rq: 2, rt: 4, cq: 2},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 4, cq: 4},
+	{form: productOuter, tx: 8, ty: 1, rq: 4, rt: 4, cq: 1},
+	{form: productOuter, tx: 8, ty: 1, rq: 2, rt: 4, cq: 1},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 4, cq: 2},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 4, cq: 1},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 2, cq: 4},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 2, cq: 2},
+	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 2, cq: 1},
+
 	{form: productGroup, tx: 16, ty: 16, rq: 2, cq: 2, kq: 4, rate: 1},
 	{form: productGroup, tx: 16, ty: 16, rq: 2, cq: 2, kq: 2, rate: 0.99},
 	{form: productGroup, tx: 8, ty: 16, rq: 2, cq: 2, kq: 4, rate: 0.9},
@@ -45,10 +56,13 @@ var variants = []variant{
 // A at a time.
 var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
 
+// tiles reports whether an invocation computes a tile of C by itself.
+func (v *variant) tiles() bool { return v.form == productTile || v.form == productOuter }
+
 // rows and cols are the size of the tile of C that an invocation of Tile or a workgroup of Group and Row computes.
 func (v *variant) rows() int {
 	switch v.form {
-	case productTile:
+	case productTile, productOuter:
 		return v.rq * v.rt
 	case productGroup:
 		return 4 * v.ty * v.rq
@@ -58,7 +72,7 @@ func (v *variant) rows() int {
 
 func (v *variant) cols() int {
 	switch v.form {
-	case productTile:
+	case productTile, productOuter:
 		return 4 * v.cq
 	case productGroup:
 		return 4 * v.tx * v.cq
@@ -80,6 +94,9 @@ func (v *variant) memory() int {
 // factors tells how the variant reads A and B.
 func (v *variant) factors(r *Request) (a, b Factor) {
 	a, b = r.A.factor(r.M, r.K, !r.A.ColMajor), r.B.factor(r.K, r.N, r.B.ColMajor)
+	if v.form == productOuter {
+		a.Vector, b.Vector = a.Vector && !a.AlongK, b.Vector && !b.AlongK // elements are loaded across k
+	}
 	if v.form != productGroup && v.rt < 4 && !a.AlongK {
 		a.Vector = false // single rows of A across its memory
 	}
@@ -94,6 +111,8 @@ func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 	switch v.form {
 	case productTile:
 		return []int{tx, rq, v.rt, cq, shaders.Bit(ragged), shaders.Bit(edge)}
+	case productOuter:
+		return []int{tx, rq, v.rt, cq, shaders.Bit(edge)}
 	case productGroup:
 		blocks := (ty*rq + tx*cq) * kq
 		return []int{tx, ty, tx * ty, rq, cq, kq, 4 * kq, ty * rq, tx * cq, shaders.Ceil(blocks, tx*ty), ty * rq * kq, blocks, alongA, alongB}
@@ -105,8 +124,10 @@ func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 func (v *variant) fits(r *Request) bool {
 	d := r.Device
 	switch {
+	case v.form == productOuter:
+		return d.SwiftShader && r.M > 1
 	case v.form == productTile:
-		return d.Software && v.compiles(d)
+		return d.Software && v.compiles(d, r.M)
 	case d.Software || v.threads() > d.MaxInvocations || v.memory() > d.MaxMemory || (v.form == productRow) != (r.M == 1):
 		return false
 	}
@@ -114,14 +135,14 @@ func (v *variant) fits(r *Request) bool {
 	return v.form != productRow || v.tx == v.ty || (v.ty > v.tx) == r.B.ColMajor
 }
 
-// compiles keeps tiles to sizes that are worth their compilation. llvmpipe takes half a second for 16x16 and gains
-// nothing from it; SwiftShader takes 20 ms and gains a tenth over 8x16, but loses on one or two rows of sixteen.
-func (v *variant) compiles(d *Device) bool {
+// compiles keeps tiles to sizes that are worth their compilation: llvmpipe takes half a second for 16x16 and gains
+// nothing from it. SwiftShader has Outer for all that has several rows.
+func (v *variant) compiles(d *Device, rows int) bool {
 	switch {
 	case runsSIMD && d.SIMD != nil: // to the accumulators that there are registers for
 		return v.rq*v.rt*v.cq <= 8
 	case d.SwiftShader:
-		return v.rt == 4 || v.cq < 4
+		return rows == 1 && v.rows() == 1 && v.cq < 4
 	}
 	return v.rq*v.cq <= 8
 }
@@ -176,6 +197,7 @@ const (
 	minChunk = 8 // quads of k that are worth a part
 	// enoughRounds of all that runs at the same time need no more parts.
 	enoughRounds = 4
+	maxTile      = 32      // vectors of a tile of Outer, whose storing takes as many turns
 	maxScratch   = 1 << 22 // elements of scratch memory that parallelism is worth
 )
 
@@ -184,6 +206,8 @@ func (v *variant) maxChunk() int {
 	switch v.form {
 	case productGroup:
 		return shaders.LoopLimit / 5
+	case productOuter:
+		return shaders.LoopLimit/4 - maxTile
 	case productRow:
 		return (shaders.LoopLimit - 16) * v.ty
 	}
@@ -198,13 +222,15 @@ type costs struct {
 	row     float64 // going on to the next four rows of B, where they lie far apart
 	lanes   int     // of the machine's vectors
 	launch  float64
+	outer   [4]float64 // a quad of k of Outer: itself, each element of its tile, each row and each column
 	compile [2]float64 // a kernel, and each element of its tile
 }
 
 var (
 	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
 	simdCosts        = costs{load: 1, scalars: 4, row: 4, lanes: 1, launch: 2000}
-	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{3.05e6, 163000}} // 36 ms and 1.9 ms
+	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, outer: [4]float64{7.7, 0.33, 2.8, 2.5},
+		compile: [2]float64{1.04e6, 22000}} // 28 ms and 0.6 ms
 )
 
 func (r *Request) costs() *costs { return r.Device.shipped().costs }
@@ -224,14 +250,18 @@ func (v *variant) cost(r *Request, parts int) float64 {
 	rounds := float64(v.rounds(r, parts))
 	chunk := float64(shaders.Ceil(quads(r.K), parts))
 	var t float64
-	if v.form == productTile {
+	switch v.form {
+	case productOuter:
+		rows, cols := float64(v.rows()), float64(v.cols())
+		t = rounds * chunk * (c.outer[0] + float64(c.outer[1]*rows*cols) + float64(c.outer[2]*rows) + float64(c.outer[3]*cols))
+	case productTile:
 		a, b := v.factors(r)
 		work := float64(v.rows()*v.cols()) + float64(c.of(a)*float64(v.rows())) + float64(c.of(b)*float64(v.cols()))
 		if !b.AlongK {
 			work += c.row
 		}
 		t = rounds * chunk * work
-	} else {
+	default:
 		t = rounds * (chunk*4*float64(v.rows()*v.cols())/v.rate + costBarrier)
 	}
 	if parts > 1 {
@@ -243,7 +273,7 @@ func (v *variant) cost(r *Request, parts int) float64 {
 // rounds is how often the device fills up with the tiles of a plan.
 func (v *variant) rounds(r *Request, parts int) int {
 	tiles := shaders.Ceil(r.N, v.cols()) * shaders.Ceil(r.M, v.rows()) * parts * max(r.Stack, 1)
-	if v.form == productTile {
+	if v.tiles() {
 		return shaders.Ceil(shaders.Ceil(tiles, r.costs().lanes), workers)
 	}
 	return shaders.Ceil(tiles, busyGroups)

@@ -16,7 +16,7 @@ import (
 // columns, B has K rows and N columns.
 //
 // Tile computes tiles of C in registers and serves software adapters; with tiles of one row it is also their product of a row
-// and a matrix. Group and Row go through workgroup memory and serve hardware. Sum adds the parts where k was cut: to keep more
+// and a matrix. Outer does so with one k at a time, on SwiftShader. Group and Row go through workgroup memory and serve hardware. Sum adds the parts where k was cut: to keep more
 // of the device busy, or because no invocation may loop so often. A product with a column, C = A b, is a product with a row:
 // hand over its transpose, and the function's operands with it. So is any product whose result is stored by columns. A result
 // in binary16 must be stored in vectors.
@@ -71,8 +71,8 @@ const (
 const maxSize = math.MaxInt32
 
 // Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is the one with as many parts
-// that gives its result before it, where both would have to be compiled, or nil: software adapters take a third of a second for
-// those that run the fastest.
+// that gives its result before it, where both would have to be compiled, or nil: software adapters take a tenth of a second and more
+// for those that run the fastest.
 func (r *Request) Pick() (*Product, error) {
 	all, err := r.choices()
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Request) plan(c choice) *Product {
 	}
 	wide, high := shaders.Ceil(r.N, v.cols()), shaders.Ceil(r.M, v.rows())
 	groups := wide * high * parts
-	if v.form == productTile {
+	if v.tiles() {
 		groups = shaders.Ceil(groups, v.threads())
 	}
 	a, b := k.a.Unit(), k.b.Unit()
@@ -313,6 +313,44 @@ func (c Factor) text(x string, binding, lines int) string {
 		"fn $0_wide(d: u32) -> u32 { return " + wide + "; }\n" + c.load(lines)
 	slot := fuse.Slot{Type: c.Type, Vec: c.Vector}
 	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, unit, c.Type.WGSL())
+}
+
+// outerText writes the binding of a factor called x and the functions that read it for outer.wgsl: those of text, but l counts k, and a
+// block is of one k, so many lines of A (alias Column) or, with lines 0, a vector of four lines of B.
+func (c Factor) outerText(x string, binding, lines int) string {
+	line, deep, next := "i", "d", "1u" // next: from a line to its neighbour
+	result, count := "V", 4
+	if lines > 0 {
+		result, count = "Column", lines
+	}
+	start, wide := "d.x + $1 + l * d.y", "4u"
+	var elements []string
+	switch {
+	case c.AlongK:
+		deep, next, start, wide = "1u", "d", "d.x + i * d.y + l", "4u * d"
+	case c.Vector:
+		line, wide = "(i >> 2u)", "1u"
+	}
+	for n := range count {
+		at := "$0_at(q + " + strconv.Itoa(n) + "u * " + next + ")"
+		if c.Vector {
+			at = "$0_quad(q)." + "xyzw"[n:n+1]
+		}
+		elements = append(elements, at)
+	}
+	value := result + "(" + strings.Join(elements, ", ") + ")"
+	switch {
+	case result == "V" && c.Vector:
+		value = "V($0_quad(q))"
+	case result == "V":
+		value = "V(vec4<$2>(" + strings.Join(elements, ", ") + "))"
+	}
+	pattern := "fn $0_start(d: vec2<u32>, i: u32, l: u32) -> u32 { return " + start + "; }\n" +
+		"fn $0_deep(d: u32) -> u32 { return " + deep + "; }\n" +
+		"fn $0_wide(d: u32) -> u32 { return " + wide + "; }\n" +
+		"fn $0_load(q: u32, d: u32) -> " + result + " { return " + value + "; }\n"
+	slot := fuse.Slot{Type: c.Type, Vec: c.Vector}
+	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, line, c.Type.WGSL())
 }
 
 // gather is a vector of elements that lie d apart, from q plus an offset on.

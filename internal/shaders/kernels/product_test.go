@@ -379,13 +379,13 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 		t.Errorf("%s: the tiles of %v do not cover the result", name, shape)
 	}
 	units := wide * high * parts
-	if k.form == productTile {
+	if v.tiles() {
 		units = (units + v.threads() - 1) / v.threads()
 	}
 	if int(p.First.Groups[0])*int(p.First.Groups[1]) < units || len(shape) != k.form.shape {
 		t.Errorf("%s: %v workgroups for %d units of work", name, p.First.Groups, units)
 	}
-	tile := k.form == productTile
+	tile := v.tiles()
 	if r.Device.MaxInvocations == 0 {
 		if !tile {
 			t.Errorf("%s does not fit no device", name)
@@ -393,8 +393,12 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 	} else if r.Device.Software != tile || v.threads() > r.Device.MaxInvocations || !tile && v.memory() > r.Device.MaxMemory {
 		t.Errorf("%s does not fit the device", name)
 	}
-	if tile && !k.native && chunk > shaders.LoopLimit {
-		t.Errorf("%s: %d turns", name, chunk)
+	turns := chunk
+	if k.form == productOuter {
+		turns = 4*chunk + v.rows()*v.cols()/4
+	}
+	if tile && !k.native && turns > shaders.LoopLimit {
+		t.Errorf("%s: %d turns", name, turns)
 	}
 	if (p.Sum != nil) != (parts > 1) || p.Width < r.N || p.Width%4 != 0 {
 		t.Errorf("%s: %d parts of width %d, then %+v", name, parts, p.Width, p.Sum)

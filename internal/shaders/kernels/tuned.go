@@ -128,7 +128,7 @@ func (k *Kernel) variant() string {
 	_, name, _ := strings.Cut(k.form.name, "/")
 	p := k.params
 	switch k.form {
-	case productTile:
+	case productTile, productOuter:
 		return named(name, p[:4]...)
 	case productGroup:
 		return named(name, p[0], p[1], p[3], p[4], p[5])
@@ -159,6 +159,8 @@ func named(name string, numbers ...int) string {
 func (v *variant) affordable(r *Request) bool {
 	d := r.Device
 	switch {
+	case v.form == productOuter:
+		return r.M > 1
 	case v.form == productTile:
 		return v.rq*v.cq <= 8 && v.tx*v.ty <= d.MaxInvocations
 	case v.threads() > d.MaxInvocations || v.memory() > d.MaxMemory || (v.form == productRow) != (r.M == 1):
@@ -295,7 +297,7 @@ func Checksum() string {
 	}
 	forms := []*form{
 		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup,
-		productTile, productGroup, productRow, productSum, productStream,
+		productTile, productOuter, productGroup, productRow, productSum, productStream,
 	}
 	if runsSIMD {
 		forms = append(forms, softmaxHeld, productPanel, productPack, productLine, productDots)
