@@ -32,6 +32,9 @@
   ].map((name) => `max${name}`);
   const FEATURES = ['shader-f16', 'subgroups', 'timestamp-query'];
 
+  /** What follows a wait of so many milliseconds is taken to be long, too. */
+  const LONG = 8;
+
   /** How many kernels errors name. */
   const RAN = 4;
   /** Descriptors whose labels browsers' tools show. */
@@ -111,13 +114,28 @@
   /** Whether WebGPU refuses memory, as its size can change. @param {any} memory */
   const isResizable = ({resizable, growable}) => resizable === true || growable === true;
 
+  /** Of queues: how long the last wait took, in milliseconds, and what is to shorten the one that goes on. @type {WeakMap<GPUQueue, {last: number, timer: ReturnType<typeof setTimeout> | undefined}>} */
+  const waits = new WeakMap();
+
   /**
    * Waits for a device. Chromium sees that work is done when commands arrive, and else looks every 2 ms: one submission of nothing makes it look
-   * a millisecond earlier. Further ones would take more of the GPU's time than they save.
+   * a millisecond earlier. Further ones, and those behind long work, take more of the machine's time than they save.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {
-    const timer = setTimeout(() => queue.submit([]), 1), stop = () => clearTimeout(timer);
+    const began = performance.now(), wait = waits.get(queue) ?? {last: 0, timer: undefined};
+    waits.set(queue, wait);
+    if (wait.last < LONG) {
+      wait.timer ??= setTimeout(() => {
+        wait.timer = undefined;
+        queue.submit([]);
+      }, 1);
+    }
+    const stop = () => {
+      clearTimeout(wait.timer);
+      wait.timer = undefined;
+      wait.last = performance.now() - began;
+    };
     done.then(stop, stop);
     return done;
   };

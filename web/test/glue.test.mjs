@@ -25,3 +25,27 @@ test('nothing is submitted once the device is done', async () => {
   await glue.idle({queue});
   await new Promise((resolve) => { setTimeout(resolve, 20); });
 });
+
+test('behind a long wait nothing is submitted, until one was short', async () => {
+  let submitted = 0, work = Promise.resolve();
+  const queue = {onSubmittedWorkDone: () => work, submit() { submitted++; }};
+  const waits = async (/** @type {number} */ ms) => {
+    work = new Promise((resolve) => { setTimeout(resolve, ms); });
+    const before = submitted;
+    await glue.idle({queue});
+    return submitted - before;
+  };
+  assert.equal(await waits(30), 1);
+  assert.equal(await waits(30), 0);
+  work = Promise.resolve();
+  await glue.idle({queue});
+  assert.equal(await waits(30), 1);
+});
+
+test('several that wait submit once', async () => {
+  let submitted = 0;
+  const work = new Promise((resolve) => { setTimeout(resolve, 30); });
+  const queue = {onSubmittedWorkDone: () => work, submit() { submitted++; }};
+  await Promise.all([glue.idle({queue}), glue.idle({queue}), glue.idle({queue})]);
+  assert.equal(submitted, 1);
+});
