@@ -65,7 +65,6 @@ for (const file of [
   ...folder('demo').filter((file) => !file.endsWith('.html') && !bundled.includes(basename(file))),
   join(here, 'index.d.ts'),
   join(here, 'wasm.d.ts'),
-  join(here, 'bench-peer.mjs'),
   join(here, '..', 'LICENSE'),
 ]) {
   copyFileSync(file, join(dist, basename(file)));
@@ -75,6 +74,9 @@ for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..
   else console.warn(`no ${basename(file)}: make digits trains the network of digits.html`);
 }
 await bundle(join(here, 'demo', 'pipelines.mjs'), options, {...scripts, './crew.mjs': join(here, 'src', 'crew.mjs'), './kernels.mjs': join(here, 'src', 'kernels.mjs')}); // which speaks to a program of its own
+// One file, as a page's bundler makes of its own and the package's, and as the benchmark has the other libraries.
+const source = {name: 'source', setup: (/** @type {import('esbuild').PluginBuild} */ {onResolve}) => onResolve({filter: /^\.\/index\.mjs$/}, () => ({path: join(here, 'src', 'index.mjs')}))};
+await bundle(join(here, 'bench-peer.mjs'), {...options, plugins: [source, numbers]}, scripts);
 await tensorflow();
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 

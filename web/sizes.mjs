@@ -6,7 +6,7 @@ import {readFileSync, readdirSync} from 'node:fs';
 import {brotliCompressSync, constants, gzipSync} from 'node:zlib';
 
 const dist = new URL('./dist/', import.meta.url);
-const names = ['index.mjs', 'thread.mjs', ...readdirSync(new URL('parts/', dist), {recursive: true}).map((name) => `parts/${String(name)}`).filter((name) => name.endsWith('.mjs')).sort(),
+const names = ['index.mjs', 'thread.mjs', ...readdirSync(new URL('parts/', dist)).map((name) => `parts/${name}`).filter((name) => name.endsWith('.mjs')).sort(),
   'sublet.wasm', 'sublet-rest.wasm', 'sublet-simd.wasm', 'sublet-simd-rest.wasm', 'sublet-cruncher.wasm'];
 const PRODUCTS = {
   'WebGPU': ['index.mjs', 'sublet.wasm'],

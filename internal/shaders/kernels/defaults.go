@@ -29,11 +29,11 @@ type defaults struct {
 //
 // An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters.
 // Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of
-// SIMD take workgroups of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid
-// are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
+// SIMD take workgroups of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid,
+// and of block where there are many, are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
 	simd:        {&simdCosts, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
-	swiftShader: {&swiftShaderCosts, &rows64, &grid256, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	swiftShader: {&swiftShaderCosts, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	software:    {&llvmpipeCosts, &rows64, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	integrated:  {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 	discrete:    {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
@@ -45,6 +45,7 @@ var (
 	grid256     = pass{form: mapGrid, size: 256}
 	block1      = pass{form: mapBlock, size: 64, each: 1}
 	block4      = pass{form: mapBlock, size: 64, each: 4}
+	block256    = pass{form: mapBlock, size: 256, each: 1}
 	rowsChunks  = pass{form: foldRows, size: 4, each: chunkVectors, busy: always}
 	rows64      = pass{form: foldRows, size: laneSize, each: 16, busy: 512}
 	tree256     = pass{form: foldTree, size: 256, each: 1024, busy: 256}

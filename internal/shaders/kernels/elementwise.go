@@ -85,8 +85,8 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	if runsSIMD && d.SIMD != nil {
 		most = blockSIMD
 	}
-	wide := width(gridSize, quads(rows), cols, most)
-	high := gridSize / wide
+	wide := width(v.size, quads(rows), cols, most)
+	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide*v.each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each}}
 	l := k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)

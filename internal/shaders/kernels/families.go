@@ -54,7 +54,7 @@ const (
 var passes = [...][]*pass{
 	FamilyLinear: {&linear256, {mapSeveral, 256, 2, 0, 0}, {mapSeveral, 256, 4, 0, 0}, {mapSeveral, 64, 1, 0, 0}, {mapSeveral, 64, 2, 0, 0}, {mapSeveral, 64, 4, 0, 0}},
 	FamilyGrid:   {&grid64, {mapGrid, 128, 0, 0, 0}, &grid256},
-	FamilyBlock:  {&block1, {mapBlock, 64, 2, 0, 0}, &block4, {mapBlock, 64, 8, 0, 0}},
+	FamilyBlock:  {&block1, {mapBlock, 64, 2, 0, 0}, &block4, {mapBlock, 64, 8, 0, 0}, &block256},
 	FamilyRows: {
 		&tree256,
 		{foldTree, 128, 512, 512, 0},

@@ -168,7 +168,8 @@ const (
 
 // streams reports whether a product is that of a single row for stream.wgsl, and large enough to wait for memory.
 func (r *Request) streams() bool {
-	return r.Device.SwiftShader && r.M == 1 && r.Stack == 0 && !r.B.ColMajor && min(r.K, r.N) >= 64 && r.K*r.N <= 8*maxScratch
+	size := r.K * r.N
+	return r.Device.SwiftShader && r.M == 1 && r.Stack == 0 && !r.B.ColMajor && min(r.K, r.N) >= 64 && size >= 1<<14 && size <= 8*maxScratch
 }
 
 // planStream plans the product of a row and a matrix that is stored by rows.
