@@ -116,20 +116,20 @@ func Helpers(text string) string {
 		}
 	}
 	read(text)
-	list := ""
-	for before := -1; len(list) > before; {
-		before = len(list)
+	var list strings.Builder
+	for before := -1; list.Len() > before; {
+		before = list.Len()
 		for _, helper := range helpers {
 			_, function, _ := strings.Cut(helper, "fn ")
 			name, _, _ := strings.Cut(function, "(")
 			if called[name] {
-				list += "fn " + strings.TrimSpace(function) + "\n"
+				list.WriteString("fn " + strings.TrimSpace(function) + "\n")
 				called[name] = false
 				read(function)
 			}
 		}
 	}
-	return list
+	return list.String()
 }
 
 // Reduction names what a reduction computes: those of the table in internal/ops.

@@ -229,8 +229,10 @@ type costs struct {
 var (
 	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
 	simdCosts        = costs{load: 1, scalars: 4, row: 4, lanes: 1, launch: 2000}
-	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, outer: [4]float64{7.7, 0.33, 2.8, 2.5},
-		compile: [2]float64{1.04e6, 22000}} // 28 ms and 0.6 ms
+	swiftShaderCosts = costs{
+		load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, outer: [4]float64{7.7, 0.33, 2.8, 2.5},
+		compile: [2]float64{1.04e6, 22000}, // 28 ms and 0.6 ms
+	}
 )
 
 func (r *Request) costs() *costs { return r.Device.shipped().costs }
