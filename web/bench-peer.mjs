@@ -2,7 +2,7 @@
 
 // Sublet as an entry of a browser benchmark that runs several libraries side by side. Each item is what a user would
 // write for it.
-import {init} from './index.mjs';
+import {init} from './src/index.mjs';
 
 export const name = 'sublet';
 

@@ -75,8 +75,7 @@ for (const file of ['digits.params', 'digits.json'].map((name) => join(here, '..
 }
 await bundle(join(here, 'demo', 'pipelines.mjs'), options, {...scripts, './crew.mjs': join(here, 'src', 'crew.mjs'), './kernels.mjs': join(here, 'src', 'kernels.mjs')}); // which speaks to a program of its own
 // One file, as a page's bundler makes of its own and the package's, and as the benchmark has the other libraries.
-const source = {name: 'source', setup: (/** @type {import('esbuild').PluginBuild} */ {onResolve}) => onResolve({filter: /^\.\/index\.mjs$/}, () => ({path: join(here, 'src', 'index.mjs')}))};
-await bundle(join(here, 'bench-peer.mjs'), {...options, plugins: [source, numbers]}, scripts);
+await bundle(join(here, 'bench-peer.mjs'), options, scripts);
 await tensorflow();
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 

@@ -32,7 +32,7 @@
   ].map((name) => `max${name}`);
   const FEATURES = ['shader-f16', 'subgroups', 'timestamp-query'];
 
-  /** What follows a wait of so many milliseconds is taken to be long, too. */
+  /** A wait of so many milliseconds is long; see hasten. */
   const LONG = 8;
 
   /** How many kernels errors name. */
@@ -114,12 +114,13 @@
   /** Whether WebGPU refuses memory, as its size can change. @param {any} memory */
   const isResizable = ({resizable, growable}) => resizable === true || growable === true;
 
-  /** Of queues: how long the last wait took, in milliseconds, and what is to shorten the one that goes on. @type {WeakMap<GPUQueue, {last: number, timer: ReturnType<typeof setTimeout> | undefined}>} */
+  /** For each queue: the duration of the last wait, in milliseconds, and the timer of an empty submission; see hasten. @type {WeakMap<GPUQueue, {last: number, timer: ReturnType<typeof setTimeout> | undefined}>} */
   const waits = new WeakMap();
 
   /**
-   * Waits for a device. Chromium sees that work is done when commands arrive, and else looks every 2 ms: one submission of nothing makes it look
-   * a millisecond earlier. Further ones, and those behind long work, take more of the machine's time than they save.
+   * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission after 1 ms
+   * makes it look again, when short work is done. There is one for all who wait, and none if the last wait was long, as each takes processor
+   * time from the kernels.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {

@@ -59,7 +59,7 @@ var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
 // tiles reports whether an invocation computes a tile of C by itself.
 func (v *variant) tiles() bool { return v.form == productTile || v.form == productOuter }
 
-// rows and cols are the size of the tile of C that an invocation of Tile or a workgroup of Group and Row computes.
+// rows and cols are the size of the tile of C that an invocation of Tile and Outer or a workgroup of Group and Row computes.
 func (v *variant) rows() int {
 	switch v.form {
 	case productTile, productOuter:
@@ -95,7 +95,7 @@ func (v *variant) memory() int {
 func (v *variant) factors(r *Request) (a, b Factor) {
 	a, b = r.A.factor(r.M, r.K, !r.A.ColMajor), r.B.factor(r.K, r.N, r.B.ColMajor)
 	if v.form == productOuter {
-		a.Vector, b.Vector = a.Vector && !a.AlongK, b.Vector && !b.AlongK // elements are loaded across k
+		a.Vector, b.Vector = false, b.Vector && !b.AlongK // of A it loads elements, of B vectors across k
 	}
 	if v.form != productGroup && v.rt < 4 && !a.AlongK {
 		a.Vector = false // single rows of A across its memory
@@ -222,7 +222,7 @@ type costs struct {
 	row     float64 // going on to the next four rows of B, where they lie far apart
 	lanes   int     // of the machine's vectors
 	launch  float64
-	outer   [4]float64 // a quad of k of Outer: itself, each element of its tile, each row and each column
+	outer   [4]float64 // four k of a tile of Outer: at least, and for each of its elements, rows and columns
 	compile [2]float64 // a kernel, and each element of its tile
 }
 

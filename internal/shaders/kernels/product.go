@@ -316,42 +316,32 @@ func (c Factor) text(x string, binding, lines int) string {
 	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, unit, c.Type.WGSL())
 }
 
-// outerText writes the binding of a factor called x and the functions that read it for outer.wgsl: those of text, but l counts k, and a
-// block is of one k, so many lines of A (alias Column) or, with lines 0, a vector of four lines of B.
+// outerText writes the binding of a factor called x and the functions that read it for outer.wgsl. They are those of text, but l counts k, and
+// x_load returns one k: of A so many lines (alias Column), of B, with lines 0, a vector of four.
 func (c Factor) outerText(x string, binding, lines int) string {
-	line, deep, next := "i", "d", "1u" // next: from a line to its neighbour
-	result, count := "V", 4
-	if lines > 0 {
-		result, count = "Column", lines
-	}
-	start, wide := "d.x + $1 + l * d.y", "4u"
-	var elements []string
+	start, deep, wide, next := "d.x + i + l * d.y", "d", "4u", "1u" // next: from a line to its neighbour
 	switch {
 	case c.AlongK:
-		deep, next, start, wide = "1u", "d", "d.x + i * d.y + l", "4u * d"
+		start, deep, wide, next = "d.x + i * d.y + l", "1u", "4u * d", "d"
 	case c.Vector:
-		line, wide = "(i >> 2u)", "1u"
+		start, wide = "d.x + (i >> 2u) + l * d.y", "1u"
 	}
-	for n := range count {
-		at := "$0_at(q + " + strconv.Itoa(n) + "u * " + next + ")"
-		if c.Vector {
-			at = "$0_quad(q)." + "xyzw"[n:n+1]
+	result, value := "V", "V($0_quad(q))"
+	if lines > 0 {
+		rows := make([]string, lines)
+		for n := range rows {
+			rows[n] = "T($0_at(q + " + strconv.Itoa(n) + "u * " + next + "))"
 		}
-		elements = append(elements, at)
-	}
-	value := result + "(" + strings.Join(elements, ", ") + ")"
-	switch {
-	case result == "V" && c.Vector:
-		value = "V($0_quad(q))"
-	case result == "V":
-		value = "V(vec4<$2>(" + strings.Join(elements, ", ") + "))"
+		result, value = "Column", "Column("+strings.Join(rows, ", ")+")"
+	} else if !c.Vector {
+		value = gather("", next)
 	}
 	pattern := "fn $0_start(d: vec2<u32>, i: u32, l: u32) -> u32 { return " + start + "; }\n" +
 		"fn $0_deep(d: u32) -> u32 { return " + deep + "; }\n" +
 		"fn $0_wide(d: u32) -> u32 { return " + wide + "; }\n" +
 		"fn $0_load(q: u32, d: u32) -> " + result + " { return " + value + "; }\n"
 	slot := fuse.Slot{Type: c.Type, Vec: c.Vector}
-	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, line, c.Type.WGSL())
+	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, "", c.Type.WGSL())
 }
 
 // gather is a vector of elements that lie d apart, from q plus an offset on.

@@ -415,7 +415,7 @@ func TestKeys(t *testing.T) {
 				return Factor{Type: fuse.Type(bits & 1 * 3), AlongK: b&1 != 0, Vector: b&2 != 0}
 			}
 			k := Kernel{form: v.form, lines: v.rt, a: factor(bits >> 1), b: factor(bits >> 3)}
-			if v.rt < 4 && v.form != productGroup && !k.a.AlongK {
+			if v.form == productOuter || v.rt < 4 && v.form != productGroup && !k.a.AlongK {
 				k.a.Vector = false
 			}
 			k.params = v.params(k.a, k.b, bits&4 != 0, bits&8 != 0)

@@ -1,6 +1,6 @@
-// outer: C = A B by register tiles as tile.wgsl has them, each the sum of the outer products of a column of A and a row of B: one k at
-// a time, where tile takes four. Its text is shorter and is compiled sooner, and k may be any number. Elements of A are loaded one by one,
-// which costs nothing where the elements of vectors are.
+// outer: C = A B by register tiles as in tile.wgsl, each the sum of outer products: a turn of the loop multiplies one column of A by one
+// row of B, where tile takes four of each. SwiftShader compiles the shorter text sooner. A is read element by element, because SwiftShader
+// loads vectors so, too.
 // A tile is RQ x RT rows by 4 x CQ columns. Tiles are numbered along the rows of C, then down, and then through the parts
 // that k is cut into, s.chunk quads each; invocation t computes tile t. Part x of the sum is stored in rows x*m to x*m+m-1.
 // The products of a stack are its parts: each has all of k, and factors of its own.
@@ -90,7 +90,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
 
   let f = fixed();
   let base = part * s.m;
-  var tile: array<V, RQ * RT * CQ>; // acc is not indexed by what is computed
+  var tile: array<V, RQ * RT * CQ>; // a copy: if e were an index of acc, acc would be kept in memory, and the loop above be slow
   for (var q = 0u; q < RQ; q++) { // @unroll
     for (var r = 0u; r < RT; r++) { // @unroll
       for (var c = 0u; c < CQ; c++) { // @unroll
