@@ -399,16 +399,17 @@ fn expm1_4(x: vec4<f32>) -> vec4<f32> {
 }
 
 // WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it; this is within 2 of them everywhere. A float next to 768 has 14 bits below
-// the point, so that its bits are a number of fixed point: n is what is whole of x / log(2), rounded down. Software adapters are slow
-// at rounding, converting and shifting vectors. A polynomial gives the rest, which is from 1 to 2, and 2^(n / 2^14) is infinite where
-// a result would be too large. Results below the smallest normal number are 0. NaN passes through the arithmetic.
+// the point: without them it is 768 + n, where n is what is whole of x / log(2), rounded down. Software adapters are slow at rounding,
+// converting and shifting vectors. A polynomial gives the rest, which is from 1 to 2, and 2^n is infinite where a result would be too
+// large. Results below the smallest normal number are 0. NaN passes through the arithmetic.
 fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let n = (min(bitcast<vec4<i32>>(x * 1.44269504 + 768.0), vec4<i32>(0x44600000)) & vec4<i32>(-16384)) - vec4<i32>(0x44400000);
-  let c = vec4<f32>(n);
-  let r = (x - c * 4.231929779052734375e-5) + c * 1.295132080078125e-8;
+  let y = min(bitcast<vec4<i32>>(fma(x, vec4<f32>(1.44269504), vec4<f32>(768.0))), vec4<i32>(0x44600000)) & vec4<i32>(-16384);
+  let n = bitcast<vec4<f32>>(y) - 768.0;
+  let r = fma(n, vec4<f32>(2.12194440e-4), fma(n, vec4<f32>(-0.693359375), x));
   let z = r * r;
-  let q = (r * 1.6663190722e-1 + 5.0000226498e-1) + z * ((r * 7.8684184700e-3 + 4.1854988784e-2) + z * 1.9124915125e-3);
-  let v = (z * q + r + 1.0) * bitcast<vec4<f32>>(n * vec4<i32>(512) + vec4<i32>(0x3f800000));
+  let high = fma(z, vec4<f32>(1.9124915125e-3), fma(r, vec4<f32>(7.8684184700e-3), vec4<f32>(4.1854988784e-2)));
+  let q = fma(z, high, fma(r, vec4<f32>(1.6663190722e-1), vec4<f32>(5.0000226498e-1)));
+  let v = (fma(z, q, r) + 1.0) * bitcast<vec4<f32>>(vec4<u32>(y) * vec4<u32>(512u) + vec4<u32>(0xbf800000u));
   return select(v, vec4<f32>(), x < vec4<f32>(-87.336));
 }
 

@@ -15,7 +15,8 @@ const (
 
 // defaults is by which variants a class of adapters computes without being tuned.
 type defaults struct {
-	costs   *costs // that products are estimated by
+	costs   *costs   // that products are estimated by
+	linear  [2]*pass // few vectors and many
 	rows    *pass
 	grid    *pass
 	block   [2]*pass // few blocks and many
@@ -23,24 +24,24 @@ type defaults struct {
 	softmax [2]*pass // few rows and many
 }
 
-// table is the shipped defaults, but for the one that is the same everywhere: linear256. What products are chosen by is in
-// variants, with their rates, and in costs. Integrated and discrete adapters have the same, and no vendor has a class, until some were
-// timed.
+// table is the shipped defaults. What products are chosen by is in variants, with their rates, and in costs. Integrated and discrete
+// adapters have the same, and no vendor has a class, until some were timed.
 //
 // An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters.
 // Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of
 // SIMD take workgroups of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid,
-// and of block where there are many, are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
+// and of block where there are many, are large, and an invocation of linear takes two vectors where there are many. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
-	simd:        {&simdCosts, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
-	swiftShader: {&swiftShaderCosts, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	software:    {&llvmpipeCosts, &rows64, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	integrated:  {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
-	discrete:    {&llvmpipeCosts, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
+	simd:        {&simdCosts, [2]*pass{&linear1, &linear1}, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
+	swiftShader: {&swiftShaderCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	software:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &rows64, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	integrated:  {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
+	discrete:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 }
 
 var (
-	linear256   = pass{form: mapLinear, size: linearSize, each: 1}
+	linear1     = pass{form: mapLinear, size: linearSize, each: 1}
+	linear2     = pass{form: mapLinear, size: linearSize, each: 2}
 	grid64      = pass{form: mapGrid, size: 64}
 	grid256     = pass{form: mapGrid, size: 256}
 	block1      = pass{form: mapBlock, size: 64, each: 1}

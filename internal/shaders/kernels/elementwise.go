@@ -7,12 +7,13 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, of Block's, and the least of Grid's, and how many blocks are many.
+// Size of the workgroups of the one-dimensional kernels, of Block's, and the least of Grid's, and how many blocks and vectors are many.
 const (
-	linearSize = 256
+	linearSize = 256 // of workgroups of linear
 	wordsSize  = 64
 	gridSize   = 64
 	manyBlocks = 1024
+	manyOfRow  = 1 << 14
 
 	// Block reads whole cache lines with workgroups that are no wider.
 	blockWide = 16
@@ -22,19 +23,16 @@ const (
 // Linear plans a pass over n elements of a type, at least one: operands and a result that are contiguous in one order, as a single row.
 func Linear(n int, t fuse.Type, d *Device) *Launch {
 	vectors := quads(n)
-	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
-	each := linearSize
+	v := d.shipped().linear[shaders.Bit(vectors >= manyOfRow)]
 	var sooner *Launch
 	if d.Tuned != nil {
-		v, later := d.choose(FamilyLinear, t, 1, n, &linear256)
-		if v != &linear256 {
-			k.form, each, k.params = v.form, v.size*v.each, append(k.params, v.size, v.each)
-		}
-		if later {
+		var later bool
+		if v, later = d.choose(FamilyLinear, t, 1, n, v); later {
 			sooner = Linear(n, t, d.untuned())
 		}
 	}
-	l := k.launch(shaders.Ceil(vectors, each), n, vectors)
+	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0), v.size, v.each}}
+	l := k.launch(shaders.Ceil(vectors, v.size*v.each), n, vectors)
 	l.Sooner = sooner
 	return l
 }

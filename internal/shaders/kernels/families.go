@@ -2,19 +2,7 @@
 
 package kernels
 
-import (
-	_ "embed"
-	"strings"
-
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-)
-
-//go:embed elementwise/several.wgsl
-var severalText string
-
-var mapSeveral = &form{"elementwise/several", &severalText, "TAIL SIZE EACH", 0, 4, &member{noText, func(k *Kernel) bool { return k.params[0] == 0 }}}
-
-func noText(*Kernel, *fuse.Func) string { return "" }
+import "strings"
 
 // Family is kernels of one purpose, of which there are several variants.
 type Family uint8
@@ -52,7 +40,7 @@ const (
 
 // passes lists the variants on offer. They have to serve operands of any size.
 var passes = [...][]*pass{
-	FamilyLinear: {&linear256, {mapSeveral, 256, 2, 0, 0}, {mapSeveral, 256, 4, 0, 0}, {mapSeveral, 64, 1, 0, 0}, {mapSeveral, 64, 2, 0, 0}, {mapSeveral, 64, 4, 0, 0}},
+	FamilyLinear: {&linear1, &linear2, {mapLinear, 256, 4, 0, 0}, {mapLinear, 64, 1, 0, 0}, {mapLinear, 64, 2, 0, 0}, {mapLinear, 64, 4, 0, 0}},
 	FamilyGrid:   {&grid64, {mapGrid, 128, 0, 0, 0}, &grid256},
 	FamilyBlock:  {&block1, {mapBlock, 64, 2, 0, 0}, &block4, {mapBlock, 64, 8, 0, 0}, &block256},
 	FamilyRows: {

@@ -20,6 +20,7 @@ import (
 type Device struct {
 	Software    bool // it runs on the CPU
 	SwiftShader bool // software with vectors of four and few registers, where large tiles take long to compile
+	Quads       bool // four invocations side by side are a quad of a subgroup
 	Native      bool // software that runs Go code in place of kernels
 	Integrated  bool // hardware that shares the CPU's memory
 	// SIMD is set for software with vectors of four that runs invocations one after another: to [SIMD], which only programs have that
@@ -109,7 +110,7 @@ type form struct {
 }
 
 var (
-	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4, nil}
+	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL SIZE EACH", 0, 4, nil}
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4, nil}
 	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH", 0, 4, nil}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
@@ -127,7 +128,8 @@ var (
 	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4, nil}
 	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4, nil}
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
-	productOuter   = &form{"product/outer", &outerText, "GROUP RQ RT CQ EDGE", 2, 16, nil}
+	productOuter   = &form{"product/outer", &outerText, "GROUP RQ RT CQ EDGE SHARE", 2, 16, nil}
+	productQuads   = &form{"product/quads", &outerText, "GROUP RQ RT CQ EDGE SHARE", 2, 16, nil} // outer with SHARE
 	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 16, nil}
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16, nil}
 	productStream  = &form{"product/stream", &streamText, "RAGGED", 2, 16, nil}
@@ -205,6 +207,9 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 		params[i] = shaders.Param{Name: names[i], Value: v}
 	}
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
+	if k.form == productQuads {
+		p.Source = "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n" + p.Source
+	}
 	return p
 }
 
@@ -234,6 +239,8 @@ func (k *Kernel) Exact(f *fuse.Func) bool {
 func (k *Kernel) part(f *fuse.Func) string {
 	t := f.Type
 	switch k.form {
+	case mapLinear, mapGrid:
+		return f.Assign()
 	case mapWords:
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
@@ -245,7 +252,9 @@ func (k *Kernel) part(f *fuse.Func) string {
 	case sortKeysForm:
 		return keyText(t)
 	case productOuter:
-		return k.a.outerText("a", 1, k.lines) + k.b.outerText("b", 2, 0)
+		return k.a.outerText("a", 1, k.lines, false) + k.b.outerText("b", 2, 0, false) + addingText(t, false)
+	case productQuads:
+		return k.a.outerText("a", 1, k.lines, true) + k.b.outerText("b", 2, 0, false) + addingText(t, true)
 	case productTile, productGroup, productRow, productStream:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
@@ -290,7 +299,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 	}
 	storage = storage[:own]
 	switch r.k.form {
-	case mapLinear, mapSeveral:
+	case mapLinear:
 		apply(e, 1, shape[0])
 	case mapGrid, mapBlock, mapWords:
 		apply(e, shape[0], shape[1])
@@ -308,7 +317,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		sortMerge(e, shape, storage[0])
 	case sortTakeForm:
 		sortTake(r.k, e, shape, storage[0])
-	case productTile, productOuter, productGroup, productRow, productLine, productDots, productStream:
+	case productTile, productOuter, productQuads, productGroup, productRow, productLine, productDots, productStream:
 		multiply(r.k, e, shape, storage)
 	case productPanel:
 		multiplyPanels(r.k, e, shape, storage)

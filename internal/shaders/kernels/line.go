@@ -69,7 +69,7 @@ func planDots(r *Request) *Product {
 // lineParts returns the part of line.wgsl that depends on the types of the factors.
 func lineParts(k *Kernel, f *fuse.Func) string {
 	a := fuse.Slot{Type: k.a.Type}
-	return a.Text("a", 1, "read") + splatText + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type) + storedText(k, f)
+	return a.Text("a", 1, "read") + splatText + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type, true) + storedText(k, f)
 }
 
 // dotsParts returns the part of dots.wgsl that depends on the types and layouts of the factors.
@@ -78,7 +78,7 @@ func dotsParts(k *Kernel, f *fuse.Func) string {
 	if !k.a.AlongK {
 		next = " * p.shape.a.y"
 	}
-	return k.a.reads("a", "left", "some_left", 1, next) + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type)
+	return k.a.reads("a", "left", "some_left", 1, next) + k.b.reads("b", "quad", "some", 2, "") + addingText(f.Type, true)
 }
 
 // reads returns WGSL text: the binding of a factor, which is called x; a function, called quad, that reads a vector of it; and one, called

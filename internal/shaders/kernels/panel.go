@@ -53,16 +53,16 @@ func (r *Request) inPlace(result fuse.Type) bool {
 // panelText is the part of panel's text that depends on the factors' types.
 func panelText(k *Kernel, f *fuse.Func) string {
 	a, b := fuse.Slot{Type: k.a.Type}, fuse.Slot{Type: k.b.Type, Vec: true}
-	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(f.Type)
+	return a.Text("a", 1, "read") + b.Text("b", 2, "read") + splatText + "fn quad(q: u32) -> V { return b_quad(q); }\n" + addingText(f.Type, true)
 }
 
 // splatText is a function that reads an element of A into all elements of a vector.
 const splatText = "fn splat(q: u32) -> V { return V(T(a_at(q))); }\n"
 
-// addingText returns a function that adds the product of two vectors of a type to a third.
-func addingText(t fuse.Type) string {
+// addingText returns a function that adds the product of two vectors of a type to a third. Of floats it may round once.
+func addingText(t fuse.Type, once bool) string {
 	sum := "x * y + sum"
-	if t == fuse.F32 {
+	if once && t == fuse.F32 {
 		sum = "fma(x, y, sum)"
 	}
 	return "fn add_product(x: V, y: V, sum: V) -> V { return " + sum + "; }\n"

@@ -9,7 +9,7 @@ type variant struct {
 	form   *form
 	tx, ty int     // workgroup; Row: quads of columns and invocations that share each
 	rq, cq int     // quads of rows and of columns of an invocation
-	rt     int     // Tile, Outer and Row: rows of a quad of rows, 4 or fewer
+	rt     int     // Tile, Outer, Quads and Row: rows of a quad of rows, 4 or fewer
 	kq     int     // Group: quads of k of a step
 	rate   float64 // the speed where the device is full, relative to the other variants of Group
 }
@@ -39,6 +39,15 @@ var variants = []variant{
 	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 2, cq: 2},
 	{form: productOuter, tx: 8, ty: 1, rq: 1, rt: 2, cq: 1},
 
+	{form: productQuads, tx: 8, ty: 1, rq: 4, rt: 4, cq: 2},
+	{form: productQuads, tx: 8, ty: 1, rq: 8, rt: 4, cq: 1},
+	{form: productQuads, tx: 8, ty: 1, rq: 2, rt: 4, cq: 4},
+	{form: productQuads, tx: 8, ty: 1, rq: 4, rt: 4, cq: 1},
+	{form: productQuads, tx: 8, ty: 1, rq: 2, rt: 4, cq: 2},
+	{form: productQuads, tx: 8, ty: 1, rq: 2, rt: 4, cq: 1},
+	{form: productQuads, tx: 8, ty: 1, rq: 1, rt: 4, cq: 2},
+	{form: productQuads, tx: 8, ty: 1, rq: 1, rt: 4, cq: 1},
+
 	{form: productGroup, tx: 16, ty: 16, rq: 2, cq: 2, kq: 4, rate: 1},
 	{form: productGroup, tx: 16, ty: 16, rq: 2, cq: 2, kq: 2, rate: 0.99},
 	{form: productGroup, tx: 8, ty: 16, rq: 2, cq: 2, kq: 4, rate: 0.9},
@@ -57,12 +66,15 @@ var variants = []variant{
 var plainTile = variant{form: productTile, tx: 8, ty: 1, rq: 1, rt: 1, cq: 1}
 
 // tiles reports whether an invocation computes a tile of C by itself.
-func (v *variant) tiles() bool { return v.form == productTile || v.form == productOuter }
+func (v *variant) tiles() bool { return v.form == productTile || v.outer() }
+
+// outer reports whether the text of the variant is Outer's.
+func (v *variant) outer() bool { return v.form == productOuter || v.form == productQuads }
 
 // rows and cols are the size of the tile of C that an invocation of Tile and Outer or a workgroup of Group and Row computes.
 func (v *variant) rows() int {
 	switch v.form {
-	case productTile, productOuter:
+	case productTile, productOuter, productQuads:
 		return v.rq * v.rt
 	case productGroup:
 		return 4 * v.ty * v.rq
@@ -72,12 +84,21 @@ func (v *variant) rows() int {
 
 func (v *variant) cols() int {
 	switch v.form {
-	case productTile, productOuter:
+	case productTile, productOuter, productQuads:
 		return 4 * v.cq
 	case productGroup:
 		return 4 * v.tx * v.cq
 	}
 	return 4 * v.tx
+}
+
+// wide is the number of tiles side by side. Of those that share rows there are whole quads.
+func (v *variant) wide(r *Request) int {
+	n := shaders.Ceil(r.N, v.cols())
+	if v.form == productQuads {
+		return 4 * quads(n)
+	}
+	return n
 }
 
 // threads is the number of invocations of a workgroup.
@@ -94,7 +115,7 @@ func (v *variant) memory() int {
 // factors tells how the variant reads A and B.
 func (v *variant) factors(r *Request) (a, b Factor) {
 	a, b = r.A.factor(r.M, r.K, !r.A.ColMajor), r.B.factor(r.K, r.N, r.B.ColMajor)
-	if v.form == productOuter {
+	if v.outer() {
 		a.Vector, b.Vector = false, b.Vector && !b.AlongK // of A it loads elements, of B vectors across k
 	}
 	if v.form != productGroup && v.rt < 4 && !a.AlongK {
@@ -111,8 +132,8 @@ func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 	switch v.form {
 	case productTile:
 		return []int{tx, rq, v.rt, cq, shaders.Bit(ragged), shaders.Bit(edge)}
-	case productOuter:
-		return []int{tx, rq, v.rt, cq, shaders.Bit(edge)}
+	case productOuter, productQuads:
+		return []int{tx, rq, v.rt, cq, shaders.Bit(edge), shaders.Bit(v.form == productQuads)}
 	case productGroup:
 		blocks := (ty*rq + tx*cq) * kq
 		return []int{tx, ty, tx * ty, rq, cq, kq, 4 * kq, ty * rq, tx * cq, shaders.Ceil(blocks, tx*ty), ty * rq * kq, blocks, alongA, alongB}
@@ -124,8 +145,8 @@ func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 func (v *variant) fits(r *Request) bool {
 	d := r.Device
 	switch {
-	case v.form == productOuter:
-		return d.SwiftShader && r.M > 1
+	case v.outer():
+		return d.SwiftShader && r.M > 1 && (d.Quads || v.form == productOuter)
 	case v.form == productTile:
 		return d.Software && v.compiles(d, r.M)
 	case d.Software || v.threads() > d.MaxInvocations || v.memory() > d.MaxMemory || (v.form == productRow) != (r.M == 1):
@@ -206,7 +227,7 @@ func (v *variant) maxChunk() int {
 	switch v.form {
 	case productGroup:
 		return shaders.LoopLimit / 5
-	case productOuter:
+	case productOuter, productQuads:
 		return shaders.LoopLimit/4 - maxTile
 	case productRow:
 		return (shaders.LoopLimit - 16) * v.ty
@@ -223,6 +244,7 @@ type costs struct {
 	lanes   int     // of the machine's vectors
 	launch  float64
 	outer   [4]float64 // four k of a tile of Outer: at least, and for each of its elements, rows and columns
+	quads   [4]float64 // and of Quads
 	compile [2]float64 // a kernel, and each element of its tile
 }
 
@@ -230,7 +252,7 @@ var (
 	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
 	simdCosts        = costs{load: 1, scalars: 4, row: 4, lanes: 1, launch: 2000}
 	swiftShaderCosts = costs{
-		load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, outer: [4]float64{7.7, 0.33, 2.8, 2.5},
+		load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, outer: [4]float64{7.7, 0.33, 2.8, 2.5}, quads: [4]float64{16.4, 0.36, 0.42, 1.15},
 		compile: [2]float64{1.04e6, 22000}, // 28 ms and 0.6 ms
 	}
 )
@@ -253,9 +275,12 @@ func (v *variant) cost(r *Request, parts int) float64 {
 	chunk := float64(shaders.Ceil(quads(r.K), parts))
 	var t float64
 	switch v.form {
-	case productOuter:
-		rows, cols := float64(v.rows()), float64(v.cols())
-		t = rounds * chunk * (c.outer[0] + float64(c.outer[1]*rows*cols) + float64(c.outer[2]*rows) + float64(c.outer[3]*cols))
+	case productOuter, productQuads:
+		rows, cols, of := float64(v.rows()), float64(v.cols()), &c.outer
+		if v.form == productQuads {
+			of = &c.quads
+		}
+		t = rounds * chunk * (of[0] + float64(of[1]*rows*cols) + float64(of[2]*rows) + float64(of[3]*cols))
 	case productTile:
 		a, b := v.factors(r)
 		work := float64(v.rows()*v.cols()) + float64(c.of(a)*float64(v.rows())) + float64(c.of(b)*float64(v.cols()))
@@ -274,7 +299,7 @@ func (v *variant) cost(r *Request, parts int) float64 {
 
 // rounds is how often the device fills up with the tiles of a plan.
 func (v *variant) rounds(r *Request, parts int) int {
-	tiles := shaders.Ceil(r.N, v.cols()) * shaders.Ceil(r.M, v.rows()) * parts * max(r.Stack, 1)
+	tiles := v.wide(r) * shaders.Ceil(r.M, v.rows()) * parts * max(r.Stack, 1)
 	if v.tiles() {
 		return shaders.Ceil(shaders.Ceil(tiles, r.costs().lanes), workers)
 	}

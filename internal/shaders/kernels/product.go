@@ -144,7 +144,7 @@ func (r *Request) plan(c choice) *Product {
 	if r.Stack > 0 {
 		chunk, parts, next = max(quads(r.K), 1), r.Stack, 0
 	}
-	wide, high := shaders.Ceil(r.N, v.cols()), shaders.Ceil(r.M, v.rows())
+	wide, high := v.wide(r), shaders.Ceil(r.M, v.rows())
 	groups := wide * high * parts
 	if v.tiles() {
 		groups = shaders.Ceil(groups, v.threads())
@@ -317,8 +317,9 @@ func (c Factor) text(x string, binding, lines int) string {
 }
 
 // outerText writes the binding of a factor called x and the functions that read it for outer.wgsl. They are those of text, but l counts k, and
-// x_load returns one k: of A so many lines (alias Column), of B, with lines 0, a vector of four.
-func (c Factor) outerText(x string, binding, lines int) string {
+// x_load returns one k: of A so many lines (alias Column), of B, with lines 0, a vector of four. Of four lines that are shared an invocation
+// loads the one at q and has the others from its neighbours.
+func (c Factor) outerText(x string, binding, lines int, shared bool) string {
 	start, deep, wide, next := "d.x + i + l * d.y", "d", "4u", "1u" // next: from a line to its neighbour
 	switch {
 	case c.AlongK:
@@ -326,11 +327,14 @@ func (c Factor) outerText(x string, binding, lines int) string {
 	case c.Vector:
 		start, wide = "d.x + (i >> 2u) + l * d.y", "1u"
 	}
-	result, value := "V", "V($0_quad(q))"
+	result, first, value := "V", "", "V($0_quad(q))"
 	if lines > 0 {
 		rows := make([]string, lines)
 		for n := range rows {
 			rows[n] = "T($0_at(q + " + strconv.Itoa(n) + "u * " + next + "))"
+			if shared {
+				first, rows[n] = "let v = T($0_at(q)); ", "quadBroadcast(v, "+strconv.Itoa(n)+"u)"
+			}
 		}
 		result, value = "Column", "Column("+strings.Join(rows, ", ")+")"
 	} else if !c.Vector {
@@ -339,7 +343,7 @@ func (c Factor) outerText(x string, binding, lines int) string {
 	pattern := "fn $0_start(d: vec2<u32>, i: u32, l: u32) -> u32 { return " + start + "; }\n" +
 		"fn $0_deep(d: u32) -> u32 { return " + deep + "; }\n" +
 		"fn $0_wide(d: u32) -> u32 { return " + wide + "; }\n" +
-		"fn $0_load(q: u32, d: u32) -> " + result + " { return " + value + "; }\n"
+		"fn $0_load(q: u32, d: u32) -> " + result + " { " + first + "return " + value + "; }\n"
 	slot := fuse.Slot{Type: c.Type, Vec: c.Vector}
 	return slot.Text(x, binding, "read") + shaders.Fill(pattern, x, "", c.Type.WGSL())
 }

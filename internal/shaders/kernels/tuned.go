@@ -128,7 +128,7 @@ func (k *Kernel) variant() string {
 	_, name, _ := strings.Cut(k.form.name, "/")
 	p := k.params
 	switch k.form {
-	case productTile, productOuter:
+	case productTile, productOuter, productQuads:
 		return named(name, p[:4]...)
 	case productGroup:
 		return named(name, p[0], p[1], p[3], p[4], p[5])
@@ -159,8 +159,8 @@ func named(name string, numbers ...int) string {
 func (v *variant) affordable(r *Request) bool {
 	d := r.Device
 	switch {
-	case v.form == productOuter:
-		return r.M > 1
+	case v.outer():
+		return r.M > 1 && (d.Quads || v.form == productOuter)
 	case v.form == productTile:
 		return v.rq*v.cq <= 8 && v.tx*v.ty <= d.MaxInvocations
 	case v.threads() > d.MaxInvocations || v.memory() > d.MaxMemory || (v.form == productRow) != (r.M == 1):
@@ -291,12 +291,12 @@ func Checksum() string {
 		add(variants[i].name())
 	}
 	for _, d := range table {
-		for _, v := range []*pass{d.rows, d.grid, d.block[0], d.block[1], d.cols[0], d.cols[1], d.softmax[0], d.softmax[1]} {
+		for _, v := range []*pass{d.linear[0], d.linear[1], d.rows, d.grid, d.block[0], d.block[1], d.cols[0], d.cols[1], d.softmax[0], d.softmax[1]} {
 			add(v.name())
 		}
 	}
 	forms := []*form{
-		mapLinear, mapSeveral, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup,
+		mapLinear, mapGrid, mapBlock, foldRows, foldTree, foldCols, softmaxRows, softmaxShort, softmaxGroup,
 		productTile, productOuter, productGroup, productRow, productSum, productStream,
 	}
 	if runsSIMD {

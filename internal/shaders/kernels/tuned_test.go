@@ -99,11 +99,11 @@ func TestAnswers(t *testing.T) {
 		"too much": {map[Family]string{FamilyGrid: "grid 512", FamilyProduct: "group 64 64 2 2 4 in 1"}, nil},
 		"others": {
 			map[Family]string{
-				FamilyLinear: "several 64 2", FamilyGrid: "grid 256", FamilyBlock: "block 64 8", FamilyRows: "rows 64 16 512", FamilyCols: "cols 64 4 512",
+				FamilyLinear: "linear 64 2", FamilyGrid: "grid 256", FamilyBlock: "block 64 8", FamilyRows: "rows 64 16 512", FamilyCols: "cols 64 4 512",
 				FamilySoftmax: "rows 32", FamilyProduct: "tile 8 2 4 4 in 1", FamilyVector: "row 8 8 in 4",
 			},
 			map[Family]string{
-				FamilyLinear: "elementwise/several 0 64 2", FamilyGrid: "elementwise/grid 1 16 16", FamilyBlock: "elementwise/block 0 16 4 8", FamilyRows: "reduce/rows 64",
+				FamilyLinear: "elementwise/linear 0 64 2", FamilyGrid: "elementwise/grid 1 16 16", FamilyBlock: "elementwise/block 0 16 4 8", FamilyRows: "reduce/rows 64",
 				FamilyCols: "reduce/cols 4", FamilySoftmax: "softmax/rows 1 32", FamilyProduct: "product/tile 8 2 4 4 0 0 in 1", FamilyVector: "product/row 8 8 64 0 in 4",
 			},
 		},
@@ -119,7 +119,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	}
-	d.Tuned = answers(map[Family]string{FamilyLinear: "several 256 4", FamilyBlock: "block 64 2"})
+	d.Tuned = answers(map[Family]string{FamilyLinear: "linear 256 4", FamilyBlock: "block 64 2"})
 	linear, block := Linear(1000, fuse.F32, &d).Sooner, Block(300, 500, fuse.F32, &d).Sooner
 	if linear == nil || linear.Name() != before[FamilyLinear] || block == nil || block.Name() != before[FamilyBlock] {
 		t.Errorf("until they are compiled: %v, %v", linear, block)

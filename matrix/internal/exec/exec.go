@@ -133,10 +133,11 @@ func describe(dev *gpu.Device) plan.Device {
 	if gpu.RunsSIMD && i.Backend == "wasm" {
 		family = kernels.SIMD
 	}
+	swiftShader := software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader")
 	return plan.Device{
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: storage, Scratch: 64 << 20,
 		Device: kernels.Device{
-			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
+			Software: software, SwiftShader: swiftShader, Quads: swiftShader && i.Features.Has(driver.FeatureSubgroups),
 			Integrated: i.Kind == driver.KindIntegrated, SIMD: family, Native: i.Backend == "wasm" && gpu.RunsNative, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
 	}

@@ -22,6 +22,7 @@ struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
+fn assign(f: Fixed, i: u32, j: u32) { s0[j >> 2u] = V(); }
 // @end
 
 @compute @workgroup_size(WX, WY)
@@ -31,7 +32,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let j = ((g % p.shape.across) * WX + local.x) << 2u;
   if (i >= p.shape.rows || j >= p.shape.cols) { return; }
   let f = fixed();
-  var n = 4u;
-  if (TAIL) { n = min(p.shape.cols - j, 4u); }
-  store(f, i, j, n, apply(f, i, j, V()));
+  if (TAIL) {
+    store(f, i, j, min(p.shape.cols - j, 4u), apply(f, i, j, V()));
+  } else {
+    assign(f, i, j);
+  }
 }

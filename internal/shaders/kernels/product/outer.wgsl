@@ -1,6 +1,8 @@
 // outer: C = A B by register tiles as in tile.wgsl, each the sum of outer products: a turn of the loop multiplies one column of A by one
 // row of B, where tile takes four of each. SwiftShader compiles the shorter text sooner. A is read element by element, because SwiftShader
 // loads vectors so, too.
+// With SHARE, four invocations side by side, a quad of a subgroup, have the same rows: each loads a fourth of a column of A, and they
+// exchange. wide is a multiple of four then.
 // A tile is RQ x RT rows by 4 x CQ columns. Tiles are numbered along the rows of C, then down, and then through the parts
 // that k is cut into, s.chunk quads each; invocation t computes tile t. Part x of the sum is stored in rows x*m to x*m+m-1.
 // The products of a stack are its parts: each has all of k, and factors of its own.
@@ -12,6 +14,7 @@ const RQ: u32 = 1u; // @param
 const RT: u32 = 4u; // @param
 const CQ: u32 = 1u; // @param
 const EDGE: bool = true; // @param
+const SHARE: bool = false; // @param
 
 struct Shape {
   m: u32,
@@ -46,6 +49,7 @@ fn b_start(d: vec2<u32>, j: u32, l: u32) -> u32 { return d.x + (j >> 2u) + l * d
 fn b_deep(d: u32) -> u32 { return d; }
 fn b_wide(d: u32) -> u32 { return 1u; }
 fn b_load(q: u32, d: u32) -> V { return b[q]; }
+fn add_product(x: V, y: V, sum: V) -> V { return x * y + sum; }
 struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
@@ -68,7 +72,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   let wideA = a_wide(s.a.y);
   let deepB = b_deep(s.b.y);
   let wideB = b_wide(s.b.y);
-  var qa = a_start(s.a, row, first) + part * s.step.x;
+  var line = row;
+  if (SHARE) { line += t & 3u; }
+  var qa = a_start(s.a, line, first) + part * s.step.x;
   var qb = b_start(s.b, col, first) + part * s.step.y;
   var acc: array<array<array<V, CQ>, RT>, RQ>;
   var y: array<V, CQ>;
@@ -80,7 +86,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
       let x = a_load(qa + q * wideA, s.a.y);
       for (var r = 0u; r < RT; r++) { // @unroll
         for (var c = 0u; c < CQ; c++) { // @unroll
-          acc[q][r][c] += x[r] * y[c];
+          acc[q][r][c] = add_product(V(x[r]), y[c], acc[q][r][c]);
         } // @unroll
       } // @unroll
     } // @unroll
