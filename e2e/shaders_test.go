@@ -317,9 +317,11 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	software.Software = true
 	narrow := software
 	narrow.SwiftShader = true
+	quads := narrow
+	quads.Quads = true
 	simd := software
 	simd.SIMD = kernels.SIMD
-	for _, d := range []*kernels.Device{&portable, &software, &narrow, &simd} {
+	for _, d := range []*kernels.Device{&portable, &software, &narrow, &quads, &simd} {
 		for way := range 16 {
 			factor := func(col, odd bool) kernels.Operand {
 				o := kernels.Operand{Type: et, ColMajor: col, Stride: 4096, Vectors: true}
@@ -430,7 +432,8 @@ func (p programs) compileInBrowser(t *testing.T) {
 	}))
 	page.RequireWebGPU()
 	bad := chrome.Eval[[]string](page, `(async () => {
-		const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+		const adapter = await navigator.gpu.requestAdapter();
+		const device = await adapter.requestDevice({requiredFeatures: adapter.features.has('subgroups') ? ['subgroups'] : []});
 		const bad = [];
 		for (const code of sources) {
 			device.pushErrorScope('validation');

@@ -5,6 +5,7 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
@@ -31,7 +32,10 @@ func UseSIMDKernels(dev *gpu.Device) {
 
 func pretend(dev *gpu.Device, swiftShader bool) {
 	UseOneLaunch(dev)
-	exec.Of(dev).Tune(func(info *plan.Device) { info.Software, info.SwiftShader = swiftShader, swiftShader })
+	exec.Of(dev).Tune(func(info *plan.Device) {
+		info.Software, info.SwiftShader = swiftShader, swiftShader
+		info.Quads = swiftShader && dev.Info().Features.Has(driver.FeatureSubgroups)
+	})
 }
 
 // KeepKernels makes expressions on the device keep n kernels.

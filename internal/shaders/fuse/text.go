@@ -422,3 +422,24 @@ func (f *Func) Assign() string {
 	w.WriteString("}\n")
 	return w.String()
 }
+
+// Assign4 is a function that computes and stores whole vectors of four rows, of a text that has apply4:
+//
+//	fn assign4(f: Fixed, i: u32, j: u32)
+func (f *Func) Assign4() string {
+	w := &text{}
+	w.WriteString("fn assign4(f: Fixed, i: u32, j: u32) {\n  let r = apply4(f, i, j);\n")
+	vector, t := f.Store.Class == Vector, f.Store.Type
+	if vector {
+		w.put("  let v = f.o;\n  let o = ($0i * v.y + j) >> 2u;\n", f.base())
+	}
+	for n, row := range []string{"r.a", "r.b", "r.c", "r.d"} {
+		if vector {
+			w.put("  s0[o + $0u * (v.y >> 2u)] = $1;\n", num(n), t.packed(t.converted(f.Type, row)))
+		} else {
+			w.put("  store(f, i + $0u, j, 4u, $1);\n", num(n), row)
+		}
+	}
+	w.WriteString("}\n")
+	return w.String()
+}

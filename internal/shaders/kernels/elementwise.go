@@ -16,8 +16,9 @@ const (
 	manyOfRow  = 1 << 14
 
 	// Block reads whole cache lines with workgroups that are no wider.
-	blockWide = 16
-	blockSIMD = 8
+	blockWide  = 16
+	blockSIMD  = 8
+	blockSwift = 4
 )
 
 // Linear plans a pass over n elements of a type, at least one: operands and a result that are contiguous in one order, as a single row.
@@ -80,13 +81,16 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 		}
 	}
 	most := blockWide
-	if runsSIMD && d.SIMD != nil {
+	switch {
+	case runsSIMD && d.SIMD != nil:
 		most = blockSIMD
+	case d.SwiftShader:
+		most = blockSwift
 	}
 	wide := width(v.size, quads(rows), cols, most)
 	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide*v.each)
-	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each}}
+	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each, shaders.Bit(cols%4 != 0 || rows%4 != 0)}}
 	l := k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)
 	l.Sooner = sooner
 	return l

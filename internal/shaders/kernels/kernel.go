@@ -112,7 +112,7 @@ type form struct {
 var (
 	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL SIZE EACH", 0, 4, nil}
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4, nil}
-	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH", 0, 4, nil}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH EDGE", 0, 4, nil}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
 	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE", 0, 8, nil}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "SIZE", 0, 8, nil}
@@ -241,6 +241,8 @@ func (k *Kernel) part(f *fuse.Func) string {
 	switch k.form {
 	case mapLinear, mapGrid:
 		return f.Assign()
+	case mapBlock:
+		return f.Assign4()
 	case mapWords:
 		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:

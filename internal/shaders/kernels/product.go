@@ -71,8 +71,8 @@ const (
 const maxSize = math.MaxInt32
 
 // Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is the one with as many parts
-// that gives its result before it, where both would have to be compiled, or nil: software adapters take a tenth of a second and more
-// for those that run the fastest.
+// and the same bits that gives its result before it, where both would have to be compiled, or nil: software adapters take a tenth of a
+// second and more for those that run the fastest.
 func (r *Request) Pick() (*Product, error) {
 	all, err := r.choices()
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Request) Pick() (*Product, error) {
 	}
 	sooner, soonest := best, best.cost+best.compiling(r)
 	for _, c := range all {
-		if cost := c.cost + c.compiling(r); c.parts == best.parts && cost < soonest {
+		if cost := c.cost + c.compiling(r); c.parts == best.parts && c.form == best.form && cost < soonest {
 			sooner, soonest = c, cost
 		}
 	}

@@ -17,6 +17,7 @@ import (
 var devices = map[string]*Device{
 	"llvmpipe":    {Software: true, MaxInvocations: 1024, MaxMemory: 32768},
 	"swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256, MaxMemory: 32768},
+	"quads":       {Software: true, SwiftShader: true, Quads: true, MaxInvocations: 256, MaxMemory: 32768},
 	"portable":    &Portable,
 	"simd":        {Software: true, SIMD: SIMD, MaxInvocations: 1024, MaxMemory: 32768},
 	"native":      {Software: true, SIMD: SIMD, Native: true, MaxInvocations: 1024, MaxMemory: 32768},
@@ -161,6 +162,9 @@ var sizes = []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63, 65, 129}
 // TestTwins computes products of all layouts by all plans.
 func TestTwins(t *testing.T) {
 	for name, device := range devices {
+		if options != nil && device.Quads {
+			continue // the compiler has no subgroups
+		}
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			for i, m := range sizes {
@@ -256,6 +260,9 @@ func TestTail(t *testing.T) {
 	}
 	bias := float32(1.5)
 	for _, device := range devices {
+		if options != nil && device.Quads {
+			continue
+		}
 		r := Request{M: 3, N: 4, K: 200, Tail: true, A: a.operand, B: b.operand, Device: device}
 		plans, err := r.Candidates()
 		if err != nil {
@@ -394,7 +401,7 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 		t.Errorf("%s does not fit the device", name)
 	}
 	turns := chunk
-	if k.form == productOuter {
+	if v.outer() {
 		turns = 4*chunk + v.rows()*v.cols()/4
 	}
 	if tile && !k.native && turns > shaders.LoopLimit {
@@ -415,7 +422,7 @@ func TestKeys(t *testing.T) {
 				return Factor{Type: fuse.Type(bits & 1 * 3), AlongK: b&1 != 0, Vector: b&2 != 0}
 			}
 			k := Kernel{form: v.form, lines: v.rt, a: factor(bits >> 1), b: factor(bits >> 3)}
-			if v.form == productOuter || v.rt < 4 && v.form != productGroup && !k.a.AlongK {
+			if v.outer() || v.rt < 4 && v.form != productGroup && !k.a.AlongK {
 				k.a.Vector = false
 			}
 			k.params = v.params(k.a, k.b, bits&4 != 0, bits&8 != 0)

@@ -1,12 +1,13 @@
 // block: applies a function where an operand is stored the other way round than the result. One invocation computes
 // EACH blocks of 4x4: such an operand is read in vectors along its own rows and transposed in registers, so that
-// neighbouring invocations read and write whole cache lines. Workgroups are folded over x and y. TAIL is set when rows end
-// within a block.
+// neighbouring invocations read and write whole cache lines. Workgroups are folded over x and y. EDGE is set when rows or
+// columns end within a block, TAIL when rows do.
 // Reference: apply in elementwise.go.
 
 const WX: u32 = 8u; // @param
 const WY: u32 = 8u; // @param
 const EACH: u32 = 1u; // @param
+const EDGE: bool = true; // @param
 const TAIL: bool = true; // @param
 
 struct Shape {
@@ -25,6 +26,7 @@ struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply4(f: Fixed, i: u32, j: u32) -> Block { return Block(V(), V(), V(), V()); }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
+fn assign4(f: Fixed, i: u32, j: u32) {}
 // @end
 
 // rows i to i+3
@@ -36,18 +38,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = ((g / p.shape.across) * WY + local.y) << 2u;
   let first = ((g % p.shape.across) * (WX * EACH) + local.x) << 2u;
   if (i >= p.shape.rows) { return; }
-  let rows = p.shape.rows - i;
   let f = fixed();
   for (var n = 0u; n < EACH; n++) { // @unroll
     let j = first + n * (4u * WX);
-    if (j < p.shape.cols) {
+    if (j >= p.shape.cols) { return; }
+    if (EDGE) {
       let r = apply4(f, i, j);
       var width = 4u;
       if (TAIL) { width = min(p.shape.cols - j, 4u); }
+      let rows = p.shape.rows - i;
       store(f, i, j, width, r.a);
       if (rows > 1u) { store(f, i + 1u, j, width, r.b); }
       if (rows > 2u) { store(f, i + 2u, j, width, r.c); }
       if (rows > 3u) { store(f, i + 3u, j, width, r.d); }
+    } else {
+      assign4(f, i, j);
     }
   } // @unroll
 }

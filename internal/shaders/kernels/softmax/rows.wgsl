@@ -74,7 +74,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let scale = 1.0 / total;
   var shift = V();
   if (LOG) { shift = logarithm(V(total)); }
-  for (j = 0u; j + 3u < cols; j += 4u) {
+  for (j = 0u; j + 15u < cols; j += 16u) {
+    for (var n = 0u; n < 4u; n++) { // @unroll
+      let q = j + 4u * n;
+      store(f, i, q, 4u, finish(apply(f, i, q, V()), top, scale, shift));
+    } // @unroll
+  }
+  for (; j + 3u < cols; j += 4u) {
     store(f, i, j, 4u, finish(apply(f, i, j, V()), top, scale, shift));
   }
   if (j < cols) { store(f, i, j, cols - j, finish(apply(f, i, j, V()), top, scale, shift)); }
