@@ -121,16 +121,16 @@
    * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission after 1 ms
    * makes it look again, when short work is done. There is one for all who wait, and none if the last wait was long, as each takes processor
    * time from the kernels.
-   * @template T @param {GPUQueue} queue @param {Promise<T>} done
+   * @template T @param {GPUQueue} queue @param {Promise<T>} done @param {number} [after] milliseconds; writes take less than kernels
    */
-  const hasten = (queue, done) => {
+  const hasten = (queue, done, after = 1) => {
     const began = performance.now(), wait = waits.get(queue) ?? {last: 0, timer: undefined};
     waits.set(queue, wait);
     if (wait.last < LONG) {
       wait.timer ??= setTimeout(() => {
         wait.timer = undefined;
         queue.submit([]);
-      }, 1);
+      }, after);
     }
     const stop = () => {
       clearTimeout(wait.timer);
@@ -241,6 +241,8 @@
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
     #encoderNumber = 1;
+    /** The first encoder that nobody has waited for. */
+    #waited = 1;
     /** @type {GPUQuerySet | undefined} */
     #clock;
     /** @type {GPUBuffer | undefined} what timestamps are resolved to */
@@ -367,7 +369,9 @@
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
     idle(ticket) {
       this.#flush();
-      hasten(this.#queue, this.#queue.onSubmittedWorkDone()).then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
+      const submitted = this.#waited !== this.#encoderNumber;
+      this.#waited = this.#encoderNumber;
+      hasten(this.#queue, this.#queue.onSubmittedWorkDone(), Number(submitted)).then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
     }
 
     /** Submits what is recorded. */
