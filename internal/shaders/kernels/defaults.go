@@ -34,7 +34,7 @@ type defaults struct {
 var table = [...]defaults{
 	simd:        {&simdCosts, [2]*pass{&linear1, &linear1}, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
 	swiftShader: {&swiftShaderCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
-	software:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &rows64, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	software:    {&llvmpipeCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
 	integrated:  {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 	discrete:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 }
