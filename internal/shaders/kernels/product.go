@@ -70,9 +70,9 @@ const (
 // maxSize keeps element numbers within 32 bits.
 const maxSize = math.MaxInt32
 
-// Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is the one with as many parts
-// and the same bits that gives its result before it, where both would have to be compiled, or nil: software adapters take a tenth of a
-// second and more for those that run the fastest.
+// Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is a variant of the same form,
+// with as many parts, so that it gives the same bits: the one that has its result before the other, where both would have to be compiled, or
+// nil. Software adapters take a tenth of a second and more for those that run the fastest.
 func (r *Request) Pick() (*Product, error) {
 	all, err := r.choices()
 	if err != nil {
