@@ -6,7 +6,7 @@ import {SubletError, init} from '/dist/index.mjs';
 import {check, fails, onBoth, same} from './testing.mjs';
 
 /** What is timed, and the variant that a forged result has used for it. */
-const WORK = 'elementwise:64x64', FORGED = 'several 64 2';
+const WORK = 'elementwise:64x64', FORGED = 'linear 64 2';
 
 /** Results of a device in which another variant than the usual one is clearly the fastest, though they say that yet another is used. @param {import('/dist/index.mjs').Gpu} gpu */
 async function forged(gpu) {
@@ -24,7 +24,7 @@ async function kernelOf(gpu) {
   return kernels[0].kernel;
 }
 
-const uses = async (gpu) => (await kernelOf(gpu)).includes('several');
+const uses = async (gpu) => (await kernelOf(gpu)).endsWith(' 64 2');
 
 /** @param {import('/dist/index.mjs').Gpu} gpu */
 async function right(gpu) {
@@ -183,7 +183,7 @@ export async function broken(options) {
     'of another adapter': edited((x) => ({...x, adapter: {...x.adapter, name: 'other'}})), 'of other kernels': edited((x) => ({...x, kernels: '0'})),
     'of a later format': edited((x) => ({...x, version: 2})), 'of no family': edited((x) => ({...x, choices: [{...x.choices[0], family: 'x'}]})),
     'of impossible times': edited((x) => ({...x, choices: [{...x.choices[0], timings: [{variant: 'x', first_ns: 1, ns: [-5], wrong: false}]}]})),
-    'of an unknown variant': edited((x) => ({...x, choices: [{...x.choices[0], timings: x.choices[0].timings.map((t) => t.variant.includes('several 64 2') ? {...t, variant: 'none'} : t)}]})),
+    'of an unknown variant': edited((x) => ({...x, choices: [{...x.choices[0], timings: x.choices[0].timings.map((t) => t.variant.includes('linear 64 2') ? {...t, variant: 'none'} : t)}]})),
   })) {
     const old = await replace(change), known = name === 'of an unknown variant';
     good ||= old;
