@@ -67,7 +67,19 @@ func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
-	return k.launch(across*shaders.Ceil(rows, high), rows, cols, across)
+	return k.plane(across, shaders.Ceil(rows, high), rows, cols)
+}
+
+// plane completes the description of a launch of workgroups side by side and one above the other. They are folded where a dimension has too
+// many.
+func (k Kernel) plane(across, down, rows, cols int) *Launch {
+	fold := max(across, down) > shaders.MaxGroups
+	k.params = append(k.params, shaders.Bit(fold))
+	l := k.launch(across*down, rows, cols, across)
+	if !fold {
+		l.Groups = [3]uint32{uint32(across), uint32(down), 1}
+	}
+	return l
 }
 
 // Block plans a pass with operands that are stored the other way round than the result.
@@ -91,7 +103,7 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide*v.each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each, shaders.Bit(cols%4 != 0 || rows%4 != 0)}}
-	l := k.launch(across*shaders.Ceil(rows, 4*high), rows, cols, across)
+	l := k.plane(across, shaders.Ceil(rows, 4*high), rows, cols)
 	l.Sooner = sooner
 	return l
 }

@@ -111,8 +111,8 @@ type form struct {
 
 var (
 	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL SIZE EACH", 0, 4, nil}
-	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4, nil}
-	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH EDGE", 0, 4, nil}
+	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY FOLD", 0, 4, nil}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL WX WY EACH EDGE FOLD", 0, 4, nil}
 	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4, nil}
 	foldRows       = &form{"reduce/rows", &foldRowsText, "SIZE", 0, 8, nil}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "SIZE", 0, 8, nil}

@@ -103,7 +103,7 @@ func TestAnswers(t *testing.T) {
 				FamilySoftmax: "rows 32", FamilyProduct: "tile 8 2 4 4 in 1", FamilyVector: "row 8 8 in 4",
 			},
 			map[Family]string{
-				FamilyLinear: "elementwise/linear 0 64 2", FamilyGrid: "elementwise/grid 1 16 16", FamilyBlock: "elementwise/block 0 16 4 8 0", FamilyRows: "reduce/rows 64",
+				FamilyLinear: "elementwise/linear 0 64 2", FamilyGrid: "elementwise/grid 1 16 16 0", FamilyBlock: "elementwise/block 0 16 4 8 0 0", FamilyRows: "reduce/rows 64",
 				FamilyCols: "reduce/cols 4", FamilySoftmax: "softmax/rows 1 32", FamilyProduct: "product/tile 8 2 4 4 0 0 in 1", FamilyVector: "product/row 8 8 64 0 in 4",
 			},
 		},

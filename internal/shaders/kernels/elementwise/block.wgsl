@@ -1,6 +1,6 @@
 // block: applies a function where an operand is stored the other way round than the result. One invocation computes
 // EACH blocks of 4x4: such an operand is read in vectors along its own rows and transposed in registers, so that
-// neighbouring invocations read and write whole cache lines. Workgroups are folded over x and y. EDGE is set when rows or
+// neighbouring invocations read and write whole cache lines. Workgroups are those of grid. EDGE is set when rows or
 // columns end within a block, TAIL when rows do.
 // Reference: apply in elementwise.go.
 
@@ -9,6 +9,7 @@ const WY: u32 = 8u; // @param
 const EACH: u32 = 1u; // @param
 const EDGE: bool = true; // @param
 const TAIL: bool = true; // @param
+const FOLD: bool = true; // @param
 
 struct Shape {
   rows: u32,
@@ -33,10 +34,14 @@ fn assign4(f: Fixed, i: u32, j: u32) {}
 struct Block { a: V, b: V, c: V, d: V }
 
 @compute @workgroup_size(WX, WY)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
-  let g = group.x + group.y * groups.x;
-  let i = ((g / p.shape.across) * WY + local.y) << 2u;
-  let first = ((g % p.shape.across) * (WX * EACH) + local.x) << 2u;
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  var place = group.xy;
+  if (FOLD) {
+    let g = group.x + group.y * groups.x;
+    place = vec2<u32>(g % p.shape.across, g / p.shape.across);
+  }
+  let i = (place.y * WY + local / WX) << 2u;
+  let first = (place.x * (WX * EACH) + local % WX) << 2u;
   if (i >= p.shape.rows) { return; }
   let f = fixed();
   for (var n = 0u; n < EACH; n++) { // @unroll

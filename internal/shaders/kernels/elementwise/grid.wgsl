@@ -1,10 +1,12 @@
 // grid: applies a function to a matrix of any layout. One invocation computes four neighbours of a row. A workgroup covers
-// WX vectors of WY rows; workgroups are folded over x and y. TAIL is set when rows end within a vector.
+// WX vectors of WY rows, and there are as many workgroups as that takes, in x and y. With FOLD they are too many for that, and are
+// folded over both. TAIL is set when rows end within a vector. Software adapters divide one number at a time, but for divisors in the text.
 // Reference: apply in elementwise.go.
 
 const WX: u32 = 16u; // @param
 const WY: u32 = 16u; // @param
 const TAIL: bool = true; // @param
+const FOLD: bool = true; // @param
 
 struct Shape {
   rows: u32,
@@ -26,10 +28,14 @@ fn assign(f: Fixed, i: u32, j: u32) { s0[j >> 2u] = V(); }
 // @end
 
 @compute @workgroup_size(WX, WY)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
-  let g = group.x + group.y * groups.x;
-  let i = (g / p.shape.across) * WY + local.y;
-  let j = ((g % p.shape.across) * WX + local.x) << 2u;
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  var place = group.xy;
+  if (FOLD) {
+    let g = group.x + group.y * groups.x;
+    place = vec2<u32>(g % p.shape.across, g / p.shape.across);
+  }
+  let i = place.y * WY + local / WX;
+  let j = (place.x * WX + local % WX) << 2u;
   if (i >= p.shape.rows || j >= p.shape.cols) { return; }
   let f = fixed();
   if (TAIL) {

@@ -43,9 +43,9 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u]
 // @end
 
 @compute @workgroup_size(GROUP)
-fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let s = p.shape;
-  let t = id.x + id.y * groups.x * GROUP;
+  let t = (group.x + group.y * groups.x) * GROUP + local;
   let part = t % s.parts;
   let first = t / s.parts * STRIPE;
   let end = min(first + STRIPE, (s.n + 3u) >> 2u);
