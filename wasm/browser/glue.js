@@ -114,24 +114,35 @@
   /** Whether WebGPU refuses memory, as its size can change. @param {any} memory */
   const isResizable = ({resizable, growable}) => resizable === true || growable === true;
 
-  /** For each queue: the duration of the last wait, in milliseconds, and the timer of an empty submission; see hasten. @type {WeakMap<GPUQueue, {last: number, timer: ReturnType<typeof setTimeout> | undefined}>} */
+  /**
+   * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, submitted: boolean}} Wait last: the duration of the last one, in
+   *   milliseconds; timer: of an empty submission; submitted: something was since the last one began
+   */
+  /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
 
+  /** @param {GPUQueue} queue @returns {Wait} */
+  const waitFor = (queue) => {
+    let wait = waits.get(queue);
+    if (!wait) waits.set(queue, wait = {last: 0, timer: undefined, submitted: false});
+    return wait;
+  };
+
   /**
-   * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission after 1 ms
-   * makes it look again, when short work is done. There is one for all who wait, and none if the last wait was long, as each takes processor
-   * time from the kernels.
-   * @template T @param {GPUQueue} queue @param {Promise<T>} done @param {number} [after] milliseconds; writes take less than kernels
+   * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission makes it
+   * look again: after 1 ms, when short work is done, and at once if nothing was but written. There is one for all who wait, and none if the last
+   * wait was long, as each takes processor time from the kernels.
+   * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
-  const hasten = (queue, done, after = 1) => {
-    const began = performance.now(), wait = waits.get(queue) ?? {last: 0, timer: undefined};
-    waits.set(queue, wait);
+  const hasten = (queue, done) => {
+    const began = performance.now(), wait = waitFor(queue);
     if (wait.last < LONG) {
       wait.timer ??= setTimeout(() => {
         wait.timer = undefined;
         queue.submit([]);
-      }, after);
+      }, wait.submitted ? 1 : 0);
     }
+    wait.submitted = false;
     const stop = () => {
       clearTimeout(wait.timer);
       wait.timer = undefined;
@@ -241,8 +252,6 @@
     /** @type {GPUCommandEncoder | null} */
     #encoder = null;
     #encoderNumber = 1;
-    /** The first encoder that nobody has waited for. */
-    #waited = 1;
     /** @type {GPUQuerySet | undefined} */
     #clock;
     /** @type {GPUBuffer | undefined} what timestamps are resolved to */
@@ -369,9 +378,7 @@
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
     idle(ticket) {
       this.#flush();
-      const submitted = this.#waited !== this.#encoderNumber;
-      this.#waited = this.#encoderNumber;
-      hasten(this.#queue, this.#queue.onSubmittedWorkDone(), Number(submitted)).then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
+      hasten(this.#queue, this.#queue.onSubmittedWorkDone()).then(() => this.#settled(ticket, 0), (error) => this.#settle(ticket, false, error));
     }
 
     /** Submits what is recorded. */
@@ -704,6 +711,7 @@
       this.#endPass();
       if (!this.#encoder) return;
       this.#queue.submit([this.#encoder.finish()]);
+      waitFor(this.#queue).submitted = true;
       this.#encoder = null;
       this.#encoderNumber++;
       this.#timed = 0;

@@ -55,3 +55,18 @@ test('several that wait submit once', async () => {
   await Promise.all([glue.idle({queue}), glue.idle({queue}), glue.idle({queue})]);
   assert.equal(submitted, 1);
 });
+
+test('a wait for writes alone has the browser look at once', async (t) => {
+  /** @type {unknown[]} */
+  const delays = [];
+  const {setTimeout} = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (/** @type {() => void} */ callback, /** @type {number} */ ms) => {
+    delays.push(ms);
+    return setTimeout(callback, ms);
+  });
+  /** @type {(value?: unknown) => void} */
+  let finish = () => {};
+  const done = new Promise((resolve) => { finish = resolve; });
+  await glue.idle({queue: {onSubmittedWorkDone: () => done, submit: () => finish()}});
+  assert.deepEqual(delays, [0]);
+});

@@ -3,10 +3,13 @@
 package kernels
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
@@ -56,6 +59,39 @@ func TestGridSizes(t *testing.T) {
 			if across := l.Shape[2]; 4*wide*across < c.cols || int(l.Groups[0]*l.Groups[1]) < across*shaders.Ceil(c.rows, high) {
 				t.Errorf("%d x %d on %s: not all of it: %+v", c.rows, c.cols, name, l)
 			}
+		}
+	}
+}
+
+// TestFolded computes a matrix by workgroups in two dimensions, and by ones that are folded, more than it takes.
+func TestFolded(t *testing.T) {
+	const rows, cols = 37, 50
+	f := storing(fuse.F32, fuse.F32)
+	f.Code = []fuse.Instr{{Op: fuse.OpRow, Type: fuse.I32}, {Op: fuse.OpCol, Type: fuse.I32}, {Op: fuse.OpConvert, X: 0, Y: uint8(fuse.F32)}, {Op: fuse.OpConvert, X: 1, Y: uint8(fuse.F32)}, {Op: fuse.OpAtan2, X: 2, Y: 3}}
+	options = &compile.Options{Guard: true, Wazero: true}
+	defer func() {
+		options = nil
+		clear(modules)
+	}()
+	for name, l := range map[string]*Launch{"grid": Grid(rows, cols, fuse.F32, &Portable), "block": Block(rows, cols, fuse.F32, &Portable)} {
+		if plain := l.params[len(l.params)-1]; plain != 0 {
+			t.Errorf("%s is folded", name)
+		}
+		folded := *l
+		folded.params = append(slices.Clone(l.params[:len(l.params)-1]), 1)
+		folded.Groups = [3]uint32{3, l.Groups[0]*l.Groups[1]/3 + 1, 1}
+		var results [2][]byte
+		for i, l := range []*Launch{l, &folded} {
+			results[i] = make([]byte, 4*rows*cols)
+			launched(t, l.Program(f), l.Groups, f.Params(shaders.Words(nil, l.Shape...), fuse.Place{Row: cols, Col: 1}, nil, nil), [][]byte{results[i]})
+		}
+		if !bytes.Equal(results[0], results[1]) || bytes.Equal(results[0], make([]byte, len(results[0]))) {
+			t.Errorf("%s: folded workgroups compute something else", name)
+		}
+	}
+	for name, l := range map[string]*Launch{"grid": Grid(1<<24, 1, fuse.F32, &Portable), "block": Block(1<<24, 3, fuse.F32, &Portable)} {
+		if l.params[len(l.params)-1] != 1 || max(l.Groups[0], l.Groups[1]) > shaders.MaxGroups {
+			t.Errorf("%s is not folded: %v, %s", name, l.Groups, l.Name())
 		}
 	}
 }
