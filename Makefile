@@ -23,7 +23,7 @@ race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
 # compute on the CPU all, as they do of matrix/nn. The tests of native/cogent are among test-drivers.
 on-adapters := ^Test(Columns|Custom\w*|Decompositions|Elements|EveryOperation|FirstProducts|FromBuffer\w*|Gather|Goroutines|HalfUnaligned|IEEE|$\
                LargeSum|LU|Mapped|Movement|NothingLeaks|OneBufferTwice|ProductIntegersAndHalf|Program\w*|Random|ReadOnly|$\
-               RealLosses|Reduce\w*|SetValue\w*|Share\w*|Softmax|Sort|SparseProducts|TopK|Touch\w*|Unaligned|UserFunction|Windows|Wrap\w*)$$
+               RealLosses|Reduce\w*|SetValue\w*|Share\w*|Softmax|Sort|SparseProducts|TopK|Touch\w*|Unaligned|Unary|UserFunction|Windows|Wrap\w*)$$
 # What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \

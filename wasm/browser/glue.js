@@ -116,7 +116,7 @@
 
   /**
    * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, submitted: boolean}} Wait last: the duration of the last one, in
-   *   milliseconds; timer: of an empty submission; submitted: something was since the last one began
+   *   milliseconds; timer: of an empty submission; submitted: whether commands were, since the last one began
    */
   /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
@@ -130,7 +130,7 @@
 
   /**
    * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission makes it
-   * look again: after 1 ms, when short work is done, and at once if nothing was but written. There is one for all who wait, and none if the last
+   * look again: after 1 ms, when short kernels are done, or at once if there were only writes since the last wait began. There is one for all who wait, and none if the last
    * wait was long, as each takes processor time from the kernels.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */

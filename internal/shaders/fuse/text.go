@@ -403,12 +403,12 @@ func (f *Func) store(w *text) {
 	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1;\n"+body+"}\n", f.base(), converted, t.packed("d"), given, f.Store.Class.step())
 }
 
-// Assign is a function that computes and stores a whole vector:
+// Assign returns a function that computes a whole vector and stores it:
 //
 //	fn assign(f: Fixed, i: u32, j: u32)
 //
-// It is one assignment if it can be, whose left side, the place, is evaluated first: SwiftShader needs an eighth less time for a function
-// of several operations then.
+// Where the destination is a vector, the result is computed in the assignment itself, as WGSL evaluates its left side first: SwiftShader takes
+// an eighth less time for a function of several operations then.
 func (f *Func) Assign() string {
 	w := &text{}
 	w.WriteString("fn assign(f: Fixed, i: u32, j: u32) {\n")
@@ -423,9 +423,11 @@ func (f *Func) Assign() string {
 	return w.String()
 }
 
-// Assign4 is a function that computes and stores whole vectors of four rows, of a text that has apply4:
+// Assign4 returns a function that computes four whole vectors, one in each of four rows, and stores them:
 //
 //	fn assign4(f: Fixed, i: u32, j: u32)
+//
+// The text has to have apply4.
 func (f *Func) Assign4() string {
 	w := &text{}
 	w.WriteString("fn assign4(f: Fixed, i: u32, j: u32) {\n  let r = apply4(f, i, j);\n")

@@ -27,10 +27,11 @@ type defaults struct {
 // table is the shipped defaults. What products are chosen by is in variants, with their rates, and in costs. Integrated and discrete
 // adapters have the same, and no vendor has a class, until some were timed.
 //
-// An invocation of SIMD transposes several blocks where there are many: a good part of its time goes into reading the parameters.
-// Workgroup memory is dear there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of
-// SIMD take workgroups of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid,
-// and of block where there are many, are large, and an invocation of linear takes two vectors where there are many. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
+// Where there are many, an invocation of SIMD or llvmpipe transposes four blocks, and one of SwiftShader or llvmpipe computes two
+// vectors of linear, as a good part of its time goes into reading the parameters and into finding its place. Workgroup memory is dear
+// there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of SIMD take workgroups
+// of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid, and of block
+// where there are many, are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
 	simd:        {&simdCosts, [2]*pass{&linear1, &linear1}, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
 	swiftShader: {&swiftShaderCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},

@@ -7,15 +7,14 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Size of the workgroups of the one-dimensional kernels, of Block's, and the least of Grid's, and how many blocks and vectors are many.
 const (
-	linearSize = 256 // of workgroups of linear
-	wordsSize  = 64
-	gridSize   = 64
-	manyBlocks = 1024
-	manyOfRow  = 1 << 14
+	linearSize = 256     // invocations of a workgroup of linear, unless tuned
+	wordsSize  = 64      // and of words
+	gridSize   = 64      // the narrowest workgroup of grid that is halved, in vectors
+	manyBlocks = 1024    // blocks of 4x4 from which on there are many
+	manyOfRow  = 1 << 14 // vectors of linear from which on there are many
 
-	// Block reads whole cache lines with workgroups that are no wider.
+	// The most invocations side by side in a workgroup of block.
 	blockWide  = 16
 	blockSIMD  = 8
 	blockSwift = 4

@@ -20,7 +20,7 @@ import (
 type Device struct {
 	Software    bool // it runs on the CPU
 	SwiftShader bool // software with vectors of four and few registers, where large tiles take long to compile
-	Quads       bool // four invocations side by side are a quad of a subgroup
+	Quads       bool // it has subgroups, of which each four invocations in a row are a quad
 	Native      bool // software that runs Go code in place of kernels
 	Integrated  bool // hardware that shares the CPU's memory
 	// SIMD is set for software with vectors of four that runs invocations one after another: to [SIMD], which only programs have that
@@ -207,7 +207,7 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 		params[i] = shaders.Param{Name: names[i], Value: v}
 	}
 	p.Source = shaders.Expand(*k.form.text, fused, params...)
-	if k.form == productQuads {
+	if k.form == productQuads { // the invocations of a quad have the same band, and so the same part and the same k
 		p.Source = "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n" + p.Source
 	}
 	return p

@@ -59,7 +59,8 @@ func panelText(k *Kernel, f *fuse.Func) string {
 // splatText is a function that reads an element of A into all elements of a vector.
 const splatText = "fn splat(q: u32) -> V { return V(T(a_at(q))); }\n"
 
-// addingText returns a function that adds the product of two vectors of a type to a third. Of floats it may round once.
+// addingText returns a function that adds the product of two vectors of a type to a third. With once, product and sum of floats are rounded
+// together, by fma.
 func addingText(t fuse.Type, once bool) string {
 	sum := "x * y + sum"
 	if once && t == fuse.F32 {

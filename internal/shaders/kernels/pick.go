@@ -71,7 +71,7 @@ func (v *variant) tiles() bool { return v.form == productTile || v.outer() }
 // outer reports whether the text of the variant is Outer's.
 func (v *variant) outer() bool { return v.form == productOuter || v.form == productQuads }
 
-// rows and cols are the size of the tile of C that an invocation of Tile and Outer or a workgroup of Group and Row computes.
+// rows and cols are the size of the tile of C that an invocation of Tile, Outer and Quads or a workgroup of Group and Row computes.
 func (v *variant) rows() int {
 	switch v.form {
 	case productTile, productOuter, productQuads:
@@ -92,7 +92,7 @@ func (v *variant) cols() int {
 	return 4 * v.tx
 }
 
-// wide is the number of tiles side by side. Of those that share rows there are whole quads.
+// wide is the number of tiles side by side, rounded up to a multiple of four where four of them share rows.
 func (v *variant) wide(r *Request) int {
 	n := shaders.Ceil(r.N, v.cols())
 	if v.form == productQuads {
@@ -244,7 +244,7 @@ type costs struct {
 	lanes   int     // of the machine's vectors
 	launch  float64
 	outer   [4]float64 // four k of a tile of Outer: at least, and for each of its elements, rows and columns
-	quads   [4]float64 // and of Quads
+	quads   [4]float64 // the same for Quads
 	compile [2]float64 // a kernel, and each element of its tile
 }
 

@@ -70,9 +70,9 @@ const (
 // maxSize keeps element numbers within 32 bits.
 const maxSize = math.MaxInt32
 
-// Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is a variant of the same form,
-// with as many parts, so that it gives the same bits: the one that has its result before the other, where both would have to be compiled, or
-// nil. Software adapters take a tenth of a second and more for those that run the fastest.
+// Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is the variant of the same form and number
+// of parts, hence with the same bits, whose first result comes the soonest, counting compilation, or nil if that is the chosen one: software
+// adapters take a tenth of a second and more to compile those that run the fastest.
 func (r *Request) Pick() (*Product, error) {
 	all, err := r.choices()
 	if err != nil {
@@ -317,8 +317,8 @@ func (c Factor) text(x string, binding, lines int) string {
 }
 
 // outerText writes the binding of a factor called x and the functions that read it for outer.wgsl. They are those of text, but l counts k, and
-// x_load returns one k: of A so many lines (alias Column), of B, with lines 0, a vector of four. Of four lines that are shared an invocation
-// loads the one at q and has the others from its neighbours.
+// x_load returns one k: of A so many lines (alias Column), of B, with lines 0, a vector of four. If shared, which takes
+// four lines, an invocation loads the one at its q and gets the other three from the rest of its quad.
 func (c Factor) outerText(x string, binding, lines int, shared bool) string {
 	start, deep, wide, next := "d.x + i + l * d.y", "d", "4u", "1u" // next: from a line to its neighbour
 	switch {

@@ -95,14 +95,14 @@ fn fraction4(x: vec4<f32>) -> mat2x4<f32> {
   return mat2x4<f32>(select(f, f + f, low), select(e, e - 1.0, low));
 }
 fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let y = min(bitcast<vec4<i32>>(fma(x, vec4<f32>(1.44269504), vec4<f32>(768.0))), vec4<i32>(0x44600000)) & vec4<i32>(-16384);
+  let y = min(bitcast<vec4<i32>>(fma(x, vec4<f32>(1.44269504), vec4<f32>(768.0))), vec4<i32>(0x445fc000)) & vec4<i32>(-16384);
   let n = bitcast<vec4<f32>>(y) - 768.0;
-  let r = fma(n, vec4<f32>(2.12194440e-4), fma(n, vec4<f32>(-0.693359375), x));
+  let r = fma(n, vec4<f32>(2.12194440e-4), x - n * 0.693359375);
   let z = r * r;
   let high = fma(z, vec4<f32>(1.9124915125e-3), fma(r, vec4<f32>(7.8684184700e-3), vec4<f32>(4.1854988784e-2)));
   let q = fma(z, high, fma(r, vec4<f32>(1.6663190722e-1), vec4<f32>(5.0000226498e-1)));
   let v = (fma(z, q, r) + 1.0) * bitcast<vec4<f32>>(vec4<u32>(y) * vec4<u32>(512u) + vec4<u32>(0xbf800000u));
-  return select(v, vec4<f32>(), x < vec4<f32>(-87.336));
+  return select(v, vec4<f32>(), x < vec4<f32>(-87.33654));
 }
 fn exp_rest4(r: vec4<f32>) -> vec4<f32> {
   let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;

@@ -1,7 +1,7 @@
 // block: applies a function where an operand is stored the other way round than the result. One invocation computes
 // EACH blocks of 4x4: such an operand is read in vectors along its own rows and transposed in registers, so that
-// neighbouring invocations read and write whole cache lines. Workgroups are those of grid. EDGE is set when rows or
-// columns end within a block, TAIL when rows do.
+// neighbouring invocations read and write whole cache lines. Workgroups are arranged as in grid.wgsl. TAIL is set when the
+// number of columns is no multiple of 4, EDGE when that or the number of rows is not.
 // Reference: apply in elementwise.go.
 
 const WX: u32 = 8u; // @param

@@ -1,6 +1,7 @@
 // grid: applies a function to a matrix of any layout. One invocation computes four neighbours of a row. A workgroup covers
-// WX vectors of WY rows, and there are as many workgroups as that takes, in x and y. With FOLD they are too many for that, and are
-// folded over both. TAIL is set when rows end within a vector. Software adapters divide one number at a time, but for divisors in the text.
+// WX vectors of WY rows, and workgroups lie in two dimensions as the matrix does. With FOLD one dimension has more of them than a
+// launch allows: they are numbered row by row, and that row is folded over x and y. TAIL is set when rows end within a vector. Software
+// adapters divide a vector of invocations one by one, unless the divisor is a constant.
 // Reference: apply in elementwise.go.
 
 const WX: u32 = 16u; // @param

@@ -1,8 +1,8 @@
 // outer: C = A B by register tiles as in tile.wgsl, each the sum of outer products: a turn of the loop multiplies one column of A by one
 // row of B, where tile takes four of each. SwiftShader compiles the shorter text sooner. A is read element by element, because SwiftShader
 // loads vectors so, too.
-// With SHARE, four invocations side by side, a quad of a subgroup, have the same rows: each loads a fourth of a column of A, and they
-// exchange. wide is a multiple of four then.
+// With SHARE the four invocations of a quad compute tiles side by side, in the same rows. Each loads one of four rows of a column of A (RT is
+// 4) and broadcasts it to the others. wide is a multiple of four then; tiles beyond n store nothing.
 // A tile is RQ x RT rows by 4 x CQ columns. Tiles are numbered along the rows of C, then down, and then through the parts
 // that k is cut into, s.chunk quads each; invocation t computes tile t. Part x of the sum is stored in rows x*m to x*m+m-1.
 // The products of a stack are its parts: each has all of k, and factors of its own.
