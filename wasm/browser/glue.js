@@ -32,7 +32,7 @@
   ].map((name) => `max${name}`);
   const FEATURES = ['shader-f16', 'subgroups', 'timestamp-query'];
 
-  /** A wait of so many milliseconds is long; see hasten. */
+  /** A wait of so many milliseconds is long, and has as many empty submissions at most; see hasten. */
   const LONG = 8;
 
   /** How many kernels errors name. */
@@ -116,7 +116,7 @@
 
   /**
    * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, submitted: boolean}} Wait last: the duration of the last one, in
-   *   milliseconds; timer: of an empty submission; submitted: whether commands were, since the last one began
+   *   milliseconds; timer: of the next empty submission; submitted: whether commands were, since the last one began
    */
   /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
@@ -129,18 +129,20 @@
   };
 
   /**
-   * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and otherwise every 2 ms. An empty submission makes it
-   * look again: after 1 ms, when short kernels are done, or at once if there were only writes since the last wait began. There is one for all who wait, and none if the last
-   * wait was long, as each takes processor time from the kernels.
+   * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and 2 ms later. An empty submission makes it look again:
+   * every millisecond for a while, the first time at once if there were only writes since the last wait began. They are for all who wait, and
+   * there are none if the last wait was long, as each takes processor time from the kernels.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {
     const began = performance.now(), wait = waitFor(queue);
     if (wait.last < LONG) {
-      wait.timer ??= setTimeout(() => {
-        wait.timer = undefined;
+      let looks = 0;
+      const look = () => {
+        wait.timer = ++looks < LONG ? setTimeout(look, 1) : undefined;
         queue.submit([]);
-      }, wait.submitted ? 1 : 0);
+      };
+      wait.timer ??= setTimeout(look, wait.submitted ? 1 : 0);
     }
     wait.submitted = false;
     const stop = () => {
