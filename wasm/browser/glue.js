@@ -45,8 +45,8 @@
   const WRITE_CHUNK = 64 << 20;
   /** Idle staging buffers of a device keep at most this many bytes. */
   const STAGING_KEPT = 64 << 20;
-  /** Results that repeated messages read may have so many bytes each, and together. */
-  const SCRATCH = 1 << 20, SCRATCHES = 16 << 20;
+  /** What repeated messages compute on the way, such as parts of a product, may have so many bytes each, and together. */
+  const SCRATCH = 4 << 20, SCRATCHES = 16 << 20;
   /** Rows narrower than this are copied byte by byte, which is cheaper than making a view of each. */
   const NARROW = 64;
 
