@@ -410,17 +410,13 @@ func (f *Func) store(w *text) {
 // Where the destination is a vector, the result is computed in the assignment itself, as WGSL evaluates its left side first: SwiftShader takes
 // an eighth less time for a function of several operations then.
 func (f *Func) Assign() string {
-	w := &text{}
-	w.WriteString("fn assign(f: Fixed, i: u32, j: u32) {\n")
-	if t := f.Store.Type; f.Store.Class == Vector {
-		w.WriteString("  let v = f.o;\n" + f.each(false, "  let x$0 = load$0(f, i, j);\n"))
+	body, t := "  store(f, i, j, 4u, apply(f, i, j, V()));\n", f.Store.Type
+	if f.Store.Class == Vector {
 		result := Function + "(f, i, j, V()" + f.each(false, ", x$0") + ")"
-		w.put("  s0[($0i * v.y + j) >> 2u] = $1;\n", f.base(), t.packed(t.converted(f.Type, result)))
-	} else {
-		w.WriteString("  store(f, i, j, 4u, apply(f, i, j, V()));\n")
+		body = "  let v = f.o;\n" + f.each(false, "  let x$0 = load$0(f, i, j);\n") +
+			"  s0[(" + f.base() + "i * v.y + j) >> 2u] = " + t.packed(t.converted(f.Type, result)) + ";\n"
 	}
-	w.WriteString("}\n")
-	return w.String()
+	return "fn assign(f: Fixed, i: u32, j: u32) {\n" + body + "}\n"
 }
 
 // Assign4 returns a function that computes four whole vectors, one in each of four rows, and stores them:

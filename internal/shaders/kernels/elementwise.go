@@ -66,17 +66,16 @@ func Grid(rows, cols int, t fuse.Type, d *Device) *Launch {
 	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide)
 	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
-	return k.plane(across, shaders.Ceil(rows, high), rows, cols)
+	down := shaders.Ceil(rows, high)
+	return k.launch(across*down, rows, cols, across).plane(across, down)
 }
 
-// plane completes the description of a launch of workgroups side by side and one above the other. They are folded where a dimension has too
-// many.
-func (k Kernel) plane(across, down, rows, cols int) *Launch {
+// plane has workgroups lie side by side and one above the other, unless a dimension has too many: then they stay folded.
+func (l *Launch) plane(across, down int) *Launch {
 	fold := max(across, down) > shaders.MaxGroups
-	k.params = append(k.params, shaders.Bit(fold))
-	l := k.launch(across*down, rows, cols, across)
+	l.params = append(l.params, shaders.Bit(fold))
 	if !fold {
-		l.Groups = [3]uint32{uint32(across), uint32(down), 1}
+		l.Groups[0], l.Groups[1] = uint32(across), uint32(down)
 	}
 	return l
 }
@@ -102,7 +101,8 @@ func Block(rows, cols int, t fuse.Type, d *Device) *Launch {
 	high := v.size / wide
 	across := shaders.Ceil(cols, 4*wide*v.each)
 	k := Kernel{form: mapBlock, params: []int{shaders.Bit(cols%4 != 0), wide, high, v.each, shaders.Bit(cols%4 != 0 || rows%4 != 0)}}
-	l := k.plane(across, shaders.Ceil(rows, 4*high), rows, cols)
+	down := shaders.Ceil(rows, 4*high)
+	l := k.launch(across*down, rows, cols, across).plane(across, down)
 	l.Sooner = sooner
 	return l
 }

@@ -253,10 +253,9 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return scanText(k.fold.op, t)
 	case sortKeysForm:
 		return keyText(t)
-	case productOuter:
-		return k.a.outerText("a", 1, k.lines, false) + k.b.outerText("b", 2, 0, false) + addingText(t, false)
-	case productQuads:
-		return k.a.outerText("a", 1, k.lines, true) + k.b.outerText("b", 2, 0, false) + addingText(t, true)
+	case productOuter, productQuads:
+		shared := k.form == productQuads
+		return k.a.outerText("a", 1, k.lines, shared) + k.b.outerText("b", 2, 0, false) + addingText(t, shared)
 	case productTile, productGroup, productRow, productStream:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
