@@ -26,7 +26,7 @@ async function orderOf(gpu, options, list, milliseconds = 0) {
     delete performance.now;
   }
   const {devices, tasks} = graph.stats();
-  check(devices.every(({running}) => running === 0) && tasks.every(({run}) => run * 1000 >= milliseconds), JSON.stringify(tasks));
+  check(devices.every(({running}) => running === 0) && tasks.every(({run}) => Math.round(run * 1000) >= milliseconds), JSON.stringify(tasks));
   graph.close();
   return order.join('');
 }

@@ -174,12 +174,18 @@ export function address(name) {
 }
 
 /**
- * Loads a module of the package that few need, a file beside this one or a chunk of a bundler's.
- * @template T @param {() => Promise<T>} load an import, which bundlers must see @returns {Promise<T>}
+ * A function that loads a module of the package which few need, a file beside this one or a chunk of a bundler's. Callers go on in the
+ * order of their calls, which import() does not promise. After a failure it tries again.
+ * @template T @param {() => Promise<T>} load an import, which bundlers must see @returns {() => Promise<T>}
  */
-export const part = (load) => underPolicy(load, async (error, directive) => {
-  const [url] = /\b(https?|file):\S+/.exec(messageOf(error)) ?? [];
-  const answer = url && !directive ? await fetch(url).then((response) => answerOf(response), () => 'no server answers') : '';
-  const why = directive ? `the Content-Security-Policy of the page forbids it by ${directive}` : answer;
-  throw failed(`a module of the package cannot be loaded: ${messageOf(error)}${why && `: ${why}`}`, error);
-});
+export function part(load) {
+  /** @type {Promise<T> | undefined} */
+  let loading;
+  return () => loading ??= underPolicy(load, async (error, directive) => {
+    loading = undefined;
+    const [url] = /\b(https?|file):\S+/.exec(messageOf(error)) ?? [];
+    const answer = url && !directive ? await fetch(url).then((response) => answerOf(response), () => 'no server answers') : '';
+    const why = directive ? `the Content-Security-Policy of the page forbids it by ${directive}` : answer;
+    throw failed(`a module of the package cannot be loaded: ${messageOf(error)}${why && `: ${why}`}`, error);
+  });
+}

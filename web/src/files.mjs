@@ -7,7 +7,7 @@ import {expected} from './source.mjs';
 
 // Files of formats that only JavaScript reads and writes. What does so is loaded with the first one.
 
-const formats = () => part(() => import('./formats.mjs'));
+const formats = part(() => import('./formats.mjs'));
 
 /** @param {import('./gpu.mjs').Gpu} gpu @param {import('./session.mjs').Session} session @param {unknown} source @param {unknown} options */
 export async function loadFile(gpu, session, source, options) {

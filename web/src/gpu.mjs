@@ -35,7 +35,9 @@ import {attached} from './transfer.mjs';
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
 /** What crunchers are made with, which comes with the first one. */
-const crunchers = () => part(() => import('./cruncher.mjs'));
+const crunchers = part(() => import('./cruncher.mjs'));
+
+const graphs = part(() => import('./graph.mjs'));
 
 /** The programs of crunchers that have started. @type {WeakMap<Promise<Crunch>, Crunch>} */
 const started = new WeakMap();
@@ -368,7 +370,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   /** @param {unknown} [options] */
   async graph(options) {
     this.#session.check();
-    const {Graph} = await part(() => import('./graph.mjs'));
+    const {Graph} = await graphs();
     return new Graph(this, options);
   }
 

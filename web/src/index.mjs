@@ -63,12 +63,14 @@ async function settled(source) {
   return Array.isArray(known) ? Promise.all(known) : known;
 }
 
+const leaks = part(() => import('./leaks.mjs'));
+
 /** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options @param {Record<string, any>} programs */
 async function open(device, {power, threads, debug, tuning}, programs) {
   const sources = {wasm: await settled(programs.wasm), simdWasm: await settled(programs.simdWasm)}, cruncher = await programs.cruncherWasm;
   const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads, tuning});
   if (debug === LEAKS) {
-    const {Leaks} = await part(() => import('./leaks.mjs')).catch((error) => {
+    const {Leaks} = await leaks().catch((error) => {
       opened.connection.close();
       throw error;
     });

@@ -3,6 +3,8 @@
 import {part} from './download.mjs';
 import {Replays} from './replays.mjs';
 
+const crews = part(() => import('./crew.mjs'));
+
 /** @typedef {import('./replays.mjs').Launch['run']} Run the function of a kernel */
 
 /**
@@ -33,7 +35,7 @@ export class Kernels {
 
   /** Lets workers help. @param {WebAssembly.Memory} memory of the program, which is shared @param {number} threads that may use it */
   async share(memory, threads) {
-    this.#Crew = (await part(() => import('./crew.mjs'))).Crew;
+    this.#Crew = (await crews()).Crew;
     this.#memory = memory;
     this.size.threads = threads;
   }

@@ -6,6 +6,8 @@ import {threadsFor} from './host.mjs';
 import {Rest} from './rest.mjs';
 import {decodingShared, knowsShared, shareRandom} from './shared.mjs';
 
+const kernelsOfCPU = part(() => import('./kernels.mjs'));
+
 /**
  * A running Go program.
  * @typedef {object} Program
@@ -82,7 +84,7 @@ export function moduleOf(source, own, wanted) {
     module.catch(() => modules.delete(key)); // so that the next init tries again
     return module;
   };
-  const kernels = own === PROGRAM ? null : part(() => import('./kernels.mjs'));
+  const kernels = own === PROGRAM ? null : kernelsOfCPU();
   kernels?.catch(() => {}); // whoever waits hears of it
   const [given, second] = Array.isArray(source) && source.length === 2 ? source : [source, source === undefined ? undefined : sibling(source)];
   const rest = (/** @type {boolean} */ shared) => {

@@ -21,7 +21,7 @@ import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} fr
 /** @typedef {import('./tensor-expr.mjs').Tensor} Tensor */
 /** @typedef {import('./tensor.mjs').Header} Header */
 
-const pieces = () => part(() => import('./pieces.mjs'));
+const pieces = part(() => import('./pieces.mjs'));
 
 /** A tensor as the user sees it. @param {Header} header */
 const shown = ({name, type, shape, offset, nbytes}) =>

@@ -13,7 +13,7 @@ import {read} from './source.mjs';
 /** @type {typeof import('./pixels.mjs') | null} */
 let pixels = null;
 
-const load = async () => pixels ??= await part(() => import('./pixels.mjs'));
+const loading = part(() => import('./pixels.mjs')), load = async () => pixels ??= await loading();
 
 /** The number of channels of a picture. @param {string} where @param {unknown} channels */
 function channelsOf(where, channels) {

@@ -8,7 +8,7 @@ import {part} from './download.mjs';
 export const DATABASE = 'sublet-tuning';
 
 /** What does it, which comes when it is needed. */
-const tuner = () => part(() => import('./tuner.mjs'));
+const tuner = part(() => import('./tuner.mjs'));
 
 /** Timings of the variants of kernels on the device's adapter. */
 export class Tuning {
