@@ -215,8 +215,8 @@ export class Connection {
     if (answer & VARIES) this.repeats?.clear();
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
-    if (unfinished === 0 || this.#pumping) return;
-    // The program waits for a compiler, or was only interrupted by its garbage collector: then it must be called again.
+    if (unfinished === 0 && !this.answers.waiting || this.#pumping) return;
+    // What the page waits for may wait for a compiler, or was only interrupted by the program's garbage collector: then no event lets it go on.
     this.#pumping = true;
     queueMicrotask(() => {
       this.#pumping = false;

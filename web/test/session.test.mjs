@@ -163,6 +163,16 @@ test('borrowed data is copied when it is not taken', async () => {
   assert.equal(m.closed, false); // held until here
 });
 
+test('whoever waits lets the program go on after the call, which its garbage collector may have interrupted', async () => {
+  const {program, gpu} = newGpu(), a = gpu.zeros(1, 1);
+  gpu.flush();
+  await turn();
+  assert.equal(program.resumed, 0, 'nobody waits');
+  a.read().catch(() => {});
+  await turn();
+  assert.equal(program.resumed, 1);
+});
+
 test('the end of the program ends everything', async () => {
   const {program, gpu} = newGpu();
   const a = gpu.zeros(1, 1), reading = a.read();
