@@ -14,13 +14,17 @@ const CALLS = [
 /** Runs something a few times, and then with its calls of WebGPU counted and noted. @param {() => Promise<unknown>} run */
 async function counted(run) {
   const counts = {}, notes = [], originals = [];
+  let looks = 0;
   for (let i = 0; i < 5; i++) await run();
   for (const [owner, names] of CALLS) {
     for (const name of names) {
       const original = owner.prototype[name];
       originals.push([owner, name, original]);
       owner.prototype[name] = function (...args) {
-        if (name === 'submit' && args[0].length === 0) return original.apply(this, args); // which only makes the browser look, if work takes long
+        if (name === 'submit' && args[0].length === 0) { // which only makes the browser look, if work takes long
+          looks++;
+          return original.apply(this, args);
+        }
         counts[name] = (counts[name] ?? 0) + 1;
         notes.push([name, args]);
         return original.apply(this, args);
@@ -32,7 +36,7 @@ async function counted(run) {
   } finally {
     for (const [owner, name, original] of originals) owner.prototype[name] = original;
   }
-  return {counts, notes};
+  return {counts, notes, looks};
 }
 
 /** Wants exactly these calls. */
@@ -71,6 +75,11 @@ export const tests = {
     wants(counts, {writeBuffer: 1, createCommandEncoder: 1, submit: 1, mapAsync: 1, getMappedRange: 1}, 'an upload and a download');
     const [, [, , memory, at, size]] = notes.find(([name]) => name === 'writeBuffer');
     check(memory === values.buffer && at === values.byteOffset && size === SIZE, `written from ${memory}, ${size} bytes at ${at}`);
+    const alone = await counted(async () => {
+      gpu.matrix(1024, 1024, new Float32Array(1 << 20)).close();
+      await gpu.sync();
+    });
+    wants({...alone.counts, looks: alone.looks}, {writeBuffer: 1, looks: 0}, 'an upload alone');
   }),
 
   // What was posted before is done again without the program.

@@ -115,8 +115,8 @@
   const isResizable = ({resizable, growable}) => resizable === true || growable === true;
 
   /**
-   * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, submitted: boolean}} Wait last: the duration of the last one, in
-   *   milliseconds; timer: of the next empty submission; submitted: whether commands were, since the last one began
+   * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, writes: boolean | undefined}} Wait last: the duration of the last
+   *   one, in milliseconds; timer: of the next empty submission; writes: whether the queue got only writes since the last one began, undefined if nothing
    */
   /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
@@ -124,27 +124,27 @@
   /** @param {GPUQueue} queue @returns {Wait} */
   const waitFor = (queue) => {
     let wait = waits.get(queue);
-    if (!wait) waits.set(queue, wait = {last: 0, timer: undefined, submitted: false});
+    if (!wait) waits.set(queue, wait = {last: 0, timer: undefined, writes: undefined});
     return wait;
   };
 
   /**
    * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and 2 ms later. An empty submission makes it look again:
-   * every millisecond for a while, the first time at once if there were only writes since the last wait began. They are for all who wait, and
-   * there are none if the last wait was long, as each takes processor time from the kernels.
+   * every millisecond for a while. They are for all who wait. There are none for writes alone, of which it hears at once, and if the last wait was
+   * long, as each takes processor time from the kernels.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {
     const began = performance.now(), wait = waitFor(queue);
-    if (wait.last < LONG) {
+    if (!wait.writes && wait.last < LONG) {
       let looks = 0;
       const look = () => {
         wait.timer = ++looks < LONG ? setTimeout(look, 1) : undefined;
         queue.submit([]);
       };
-      wait.timer ??= setTimeout(look, wait.submitted ? 1 : 0);
+      wait.timer ??= setTimeout(look, 1);
     }
-    wait.submitted = false;
+    wait.writes = undefined;
     const stop = () => {
       clearTimeout(wait.timer);
       wait.timer = undefined;
@@ -713,7 +713,7 @@
       this.#endPass();
       if (!this.#encoder) return;
       this.#queue.submit([this.#encoder.finish()]);
-      waitFor(this.#queue).submitted = true;
+      waitFor(this.#queue).writes = false;
       this.#encoder = null;
       this.#encoderNumber++;
       this.#timed = 0;
@@ -869,6 +869,7 @@
 
     /** @param {Buffer} buffer @param {number} offset @param {ArrayBufferLike} memory @param {number} at @param {number} size */
     #put(buffer, offset, memory, at, size) {
+      waitFor(this.#queue).writes ??= true;
       for (let done = 0; done < size; done += WRITE_CHUNK) {
         this.#queue.writeBuffer(buffer.gpu, offset + done, /** @type {any} */ (memory), at + done, Math.min(size - done, WRITE_CHUNK));
       }

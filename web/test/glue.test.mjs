@@ -60,17 +60,3 @@ test('several that wait share the submissions', async () => {
   assert.ok(submitted >= 1 && submitted <= 8, `${submitted} submissions`);
 });
 
-test('a wait for writes alone has the browser look at once', async (t) => {
-  /** @type {unknown[]} */
-  const delays = [];
-  const {setTimeout} = globalThis;
-  t.mock.method(globalThis, 'setTimeout', (/** @type {() => void} */ callback, /** @type {number} */ ms) => {
-    delays.push(ms);
-    return setTimeout(callback, ms);
-  });
-  /** @type {(value?: unknown) => void} */
-  let finish = () => {};
-  const done = new Promise((resolve) => { finish = resolve; });
-  await glue.idle({queue: {onSubmittedWorkDone: () => done, submit: () => finish()}});
-  assert.equal(delays[0], 0);
-});
