@@ -2,11 +2,10 @@
 
 package main
 
-import "slices"
-
 // Instructions of WebAssembly that Go uses and that are not one byte alone.
 const (
 	opUnreachable  = 0x00
+	opNop          = 0x01
 	opLoop         = 0x03
 	opIf           = 0x04
 	opElse         = 0x05
@@ -21,9 +20,11 @@ const (
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
+	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opLoadFirst    = 0x28
+	opLoadLast     = 0x35
 	opI32Load      = 0x28
 	opI32Load8U    = 0x2d
 	opStoreFirst   = 0x36
@@ -77,48 +78,6 @@ func instructions(body []byte) (locals []byte, list []instruction) {
 		list = append(list, instruction{op, before[:len(before)-len(r)], target})
 	}
 	return locals, list
-}
-
-// shorter replaces sequences by which Go computes addresses, in 64 bits of which it drops 32, and adds to SP, which is local 1, beforehand
-// what a store can add.
-func shorter(list []instruction) (out []instruction) {
-	is := func(ops ...byte) bool {
-		return len(ops) <= len(list) && slices.EqualFunc(ops, list[:len(ops)], func(op byte, in instruction) bool { return in.op == op })
-	}
-	small := func(in instruction) bool { return len(in.bytes) <= 5 } // a number of 28 bits, which is encoded in the same way
-	to32 := func(in instruction) instruction {
-		return instruction{op: opI32Const, bytes: append([]byte{opI32Const}, in.bytes[1:]...)}
-	}
-	for len(list) > 0 {
-		skip := 1
-		switch {
-		case is(opI64ExtendU, opI64Const, opI64Add, opI32WrapI64) && small(list[1]):
-			out = append(out, to32(list[1]), instruction{op: opI32Add, bytes: []byte{opI32Add}})
-			skip = 4
-		case is(opI64Const, opI32WrapI64) && small(list[0]):
-			out = append(out, to32(list[0]))
-			skip = 2
-		case is(opI64ExtendU, opI32WrapI64):
-			skip = 2
-		case list[0].op >= opStoreFirst && list[0].op <= opStoreLast:
-			out = store(out, list[0])
-		default:
-			out = append(out, list[0])
-		}
-		list = list[skip:]
-	}
-	return out
-}
-
-// store appends what stores a number or a local variable, without an addition to SP before.
-func store(out []instruction, in instruction) []instruction {
-	n := len(out)
-	if n >= 4 && out[n-4].op == opLocalGet && out[n-4].bytes[1] == 1 && out[n-3].op == opI32Const && out[n-2].op == opI32Add &&
-		slices.Contains([]byte{opLocalGet, opI32Const, opI64Const, opF32Const, opF64Const}, out[n-1].op) && out[n-3].bytes[len(out[n-3].bytes)-1]&0x40 == 0 {
-		add, offset := reader(out[n-3].bytes[1:]), reader(in.bytes[2:])
-		return append(out[:n-3], out[n-1], instruction{op: in.op, bytes: appendUint(slices.Clone(in.bytes[:2]), add.uint()+offset.uint())})
-	}
-	return append(out, in)
 }
 
 // operands reads what follows an instruction's first byte, and returns what is called.

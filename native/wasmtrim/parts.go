@@ -41,11 +41,14 @@ func (p *program) restPart() *module {
 		}
 		runs = append(runs, append(append(appendInt([]byte{0, opI32Const}, uint64(tableStart+start)), opEnd), vector(numbers)...))
 	}
+	p.push = next
+	types = append(types, appendUint(nil, p.pushType()))
 	for f, body := range p.bodies {
 		if !p.first[f] {
 			bodies = append(bodies, p.rewrite(body, false))
 		}
 	}
+	bodies = append(bodies, function(pushed))
 	return &module{sections: []section{
 		{sectionType, vector(p.types)},
 		{sectionImport, nil},
@@ -63,9 +66,16 @@ func (p *program) instructions(body []byte) []instruction {
 // rewrite returns a function's body with its calls as the part that it is in has to make them.
 func (p *program) rewrite(body []byte, first bool) []byte {
 	locals, list := instructions(body)
-	list = shorter(list)
+	list = shorter(list, p.pushIndex())
 	out := slices.Clone(locals)
-	for i, in := range list {
+	for i := 0; i < len(list); i++ {
+		in := list[i]
+		if in.op == opCall && in.target == p.pushIndex() && first && p.missing(list[i+2].target) && !isRigid(list[i+2:]) {
+			i += 2 // the number before the call is that of the first block
+			out = appendInt(append(out, opI32Const), uint64(tableStart+list[i].target-len(p.imports)))
+			out = appendUint(append(out, opCall), uint64(p.pushAndTell))
+			continue
+		}
 		if in.op == opCallIndirect && first {
 			check(bytes.Equal(in.bytes, []byte{opCallIndirect, 0, 0}))
 			out = appendUint(append(out, opCall), uint64(p.told))
@@ -119,6 +129,18 @@ func isRigid(code []instruction) bool {
 	return code[0].op == opIf && code[1].op == opUnreachable
 }
 
+// pushIndex stands for the index of the function [pushed], which is another one in each part.
+func (p *program) pushIndex() int { return len(p.imports) + len(p.bodies) + 1 }
+
+// pushType is the number of its type.
+func (p *program) pushType() uint64 { return p.typeNumber([]byte{typeI64}, nil) }
+
+// missing reports whether a function of the program is not in the first part.
+func (p *program) missing(index int) bool {
+	f := index - len(p.imports)
+	return f >= 0 && f < len(p.bodies) && !p.first[f] && p.typeOf[f] == 0
+}
+
 // addRigid appends what counts calls that cannot be left.
 func (p *program) addRigid(out []byte, op byte) []byte {
 	return append(out, opGlobalGet, globalRigid, opI32Const, 1, op, opGlobalSet, globalRigid)
@@ -132,6 +154,8 @@ func (p *program) call(out []byte, index int, first bool) []byte {
 		return appendUint(append(out, opCall), uint64(index))
 	case f == len(p.bodies): // of tell
 		return appendUint(append(out, opCall), uint64(len(p.imports)))
+	case index == p.pushIndex():
+		return appendUint(append(out, opCall), uint64(p.push))
 	case p.first[f] == first || p.typeOf[f] != 0:
 		return appendUint(append(out, opCall), uint64(p.number[f]))
 	}
@@ -154,8 +178,11 @@ func (p *program) firstPart(mark string, fill []byte) *module {
 	p.told = add(p.typeNumber([]byte{typeI32, typeI32}, []byte{typeI32}), function([]byte{
 		opLocalGet, 1, opGlobalSet, globalTold, opLocalGet, 0, opLocalGet, 1, opCallIndirect, 0, 0,
 	}))
+	p.pushAndTell = add(p.typeNumber([]byte{typeI64, typeI32}, []byte{typeI32}), function(append(slices.Clone(pushed),
+		opLocalGet, 1, opGlobalSet, globalTold, opI32Const, 0, opLocalGet, 1, opCallIndirect, 0, 0)))
+	p.push = add(p.pushType(), function(pushed))
 	p.number = make([]int, len(p.bodies))
-	next := p.told + 1
+	next := p.push + 1
 	for f := range p.bodies {
 		p.number[f] = stand
 		if p.first[f] {

@@ -47,7 +47,9 @@ type program struct {
 	first          []bool // whether a function belongs to the first part
 	number         []int  // of a function in the part that is being written, by its index in the program
 	leaves         map[int]bool
+	push           int  // the function of the part that is being written that stores where to return to
 	told           int  // the function of the first part by which functions are called through the table
+	pushAndTell    int  // the same with where to return to, for calls of functions that are not in the first part
 	telling        bool // whether each function says that it is called, by the import of the stand-in
 }
 
@@ -163,15 +165,20 @@ func filled(m *module, tables *layout) []byte {
 	clearPredicted := tables.predict()
 	fill := tables.fill()
 	clearPredicted()
-	kind := p.typeNumber(nil, nil)
 	var types, bodies [][]byte
 	for f, body := range p.bodies {
 		types = append(types, appendUint(nil, p.typeOf[f]))
-		bodies = append(bodies, append(appendUint(nil, uint64(len(body))), body...))
+		code, list := instructions(body)
+		code = slices.Clone(code)
+		for _, in := range shorter(list, p.pushIndex()) {
+			code = append(code, in.bytes...)
+		}
+		bodies = append(bodies, append(appendUint(nil, uint64(len(code))), code...))
 	}
+	types = append(types, appendUint(nil, p.typeNumber(nil, nil)), appendUint(nil, p.pushType()))
 	m.section(sectionType).content = vector(p.types)
-	m.section(sectionFunction).content = vector(append(types, appendUint(nil, kind)))
-	m.section(sectionCode).content = vector(append(bodies, fill))
+	m.section(sectionFunction).content = vector(types)
+	m.section(sectionCode).content = vector(append(bodies, fill, function(pushed))) // this has the index pushIndex
 	m.sections = slices.Insert(m.sections, m.find(sectionElement), section{sectionStart, appendUint(nil, uint64(len(p.imports)+len(p.bodies)))})
 	return m.encode()
 }

@@ -91,6 +91,9 @@ func (o Op) Text(t Type, operands ...string) string {
 	return shaders.Fill(pattern, operands...)
 }
 
+//go:embed usual.wgsl
+var usualHelpers string
+
 //go:embed helpers.wgsl
 var realHelpers string
 
@@ -100,36 +103,70 @@ var wholeHelpers string
 //go:embed random.wgsl
 var randomHelpers string
 
-// helpers are the functions in these files, without the lines before the first one.
-var helpers = slices.Concat(functionsOf(realHelpers), functionsOf(wholeHelpers), functionsOf(randomHelpers))
+// usual are the functions of the first file, without the lines before the first one.
+var usual = functionsOf(usualHelpers)
+
+// all returns those of all files. As only a function names the other files, programs of pages have them in their second part.
+func all() []string {
+	return slices.Concat(functionsOf(realHelpers), functionsOf(wholeHelpers), functionsOf(randomHelpers), usual)
+}
 
 func functionsOf(file string) []string { return strings.Split(file, "\n\n")[1:] }
 
 // Helpers returns the helpers that a text calls, and those that they call.
 func Helpers(text string) string {
-	called := map[string]bool{} // false for those that are listed
-	read := func(text string) {
-		for at, name := range shaders.Identifiers(text) {
-			if _, known := called[name]; !known && strings.HasPrefix(text[at+len(name):], "(") {
-				called[name] = true
-			}
+	c := callees{open: map[string]bool{}}
+	c.read(text)
+	c.list(usual)
+	if c.missing() {
+		c.list(all())
+	}
+	return c.text.String()
+}
+
+// callees are functions that texts call.
+type callees struct {
+	open map[string]bool // whether the function is declared elsewhere
+	text strings.Builder // the helpers among them
+}
+
+// read notes which functions a text declares and calls.
+func (c *callees) read(text string) {
+	for at, name := range shaders.Identifiers(text) {
+		_, known := c.open[name]
+		switch {
+		case strings.HasSuffix(text[:at], "fn "):
+			c.open[name] = false
+		case !known && strings.HasPrefix(text[at+len(name):], "("):
+			c.open[name] = true
 		}
 	}
-	read(text)
-	var list strings.Builder
-	for before := -1; list.Len() > before; {
-		before = list.Len()
+}
+
+// list adds those helpers that are called and not there, and then those that they call.
+func (c *callees) list(helpers []string) {
+	for before := -1; c.text.Len() > before; {
+		before = c.text.Len()
 		for _, helper := range helpers {
 			_, function, _ := strings.Cut(helper, "fn ")
 			name, _, _ := strings.Cut(function, "(")
-			if called[name] {
-				list.WriteString("fn " + strings.TrimSpace(function) + "\n")
-				called[name] = false
-				read(function)
+			if c.open[name] {
+				function = "fn " + strings.TrimSpace(function) + "\n"
+				c.text.WriteString(function)
+				c.read(function)
 			}
 		}
 	}
-	return list.String()
+}
+
+// missing reports whether a function is called that is neither here nor WGSL's, by its name: WGSL's have no underscores and end in no 4.
+func (c *callees) missing() bool {
+	for name, open := range c.open {
+		if open && (strings.HasSuffix(name, "4") || strings.Contains(name, "_")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Reduction names what a reduction computes: those of the table in internal/ops.

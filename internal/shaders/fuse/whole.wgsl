@@ -102,10 +102,6 @@ fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
   return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7f800000u), on));
 }
 
-fn nan_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
-  return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7fc00000u), on));
-}
-
 fn pack_bytes(v: vec4<u32>) -> u32 {
   let b = (v & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
   return b.x | b.y | b.z | b.w;

@@ -33,6 +33,28 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
 }
+fn tanh4(x: vec4<f32>) -> vec4<f32> {
+  let a = abs(x);
+  let z = x * x;
+  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
+  let small = q * z * x + x;
+  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
+  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
+  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let y = min(bitcast<vec4<i32>>(fma(x, vec4<f32>(1.44269504), vec4<f32>(768.0))), vec4<i32>(0x445fc000)) & vec4<i32>(-16384);
+  let n = bitcast<vec4<f32>>(y) - 768.0;
+  let r = fma(n, vec4<f32>(2.12194440e-4), x - n * 0.693359375);
+  let z = r * r;
+  let high = fma(z, vec4<f32>(1.9124915125e-3), fma(r, vec4<f32>(7.8684184700e-3), vec4<f32>(4.1854988784e-2)));
+  let q = fma(z, high, fma(r, vec4<f32>(1.6663190722e-1), vec4<f32>(5.0000226498e-1)));
+  let v = (fma(z, q, r) + 1.0) * bitcast<vec4<f32>>(vec4<u32>(y) * vec4<u32>(512u) + vec4<u32>(0xbf800000u));
+  return select(v, vec4<f32>(), x < vec4<f32>(-87.33654));
+}
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
 fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = abs(x);
   let minus = x < vec4<f32>();
@@ -77,33 +99,6 @@ fn power4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
 fn upper4(x: vec4<f32>) -> vec4<f32> {
   return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u));
 }
-fn tanh4(x: vec4<f32>) -> vec4<f32> {
-  let a = abs(x);
-  let z = x * x;
-  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
-  let small = q * z * x + x;
-  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
-  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
-  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
-fn fraction4(x: vec4<f32>) -> mat2x4<f32> {
-  let tiny = x < vec4<f32>(1.1754944e-38);
-  let b = bitcast<vec4<u32>>(select(x, x * 16777216.0, tiny));
-  let e = vec4<f32>((b >> vec4<u32>(23u)) & vec4<u32>(0xffu)) - select(vec4<f32>(126.0), vec4<f32>(150.0), tiny);
-  let f = bitcast<vec4<f32>>((b & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f000000u));
-  let low = f < vec4<f32>(0.70710678);
-  return mat2x4<f32>(select(f, f + f, low), select(e, e - 1.0, low));
-}
-fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let y = min(bitcast<vec4<i32>>(fma(x, vec4<f32>(1.44269504), vec4<f32>(768.0))), vec4<i32>(0x445fc000)) & vec4<i32>(-16384);
-  let n = bitcast<vec4<f32>>(y) - 768.0;
-  let r = fma(n, vec4<f32>(2.12194440e-4), x - n * 0.693359375);
-  let z = r * r;
-  let high = fma(z, vec4<f32>(1.9124915125e-3), fma(r, vec4<f32>(7.8684184700e-3), vec4<f32>(4.1854988784e-2)));
-  let q = fma(z, high, fma(r, vec4<f32>(1.6663190722e-1), vec4<f32>(5.0000226498e-1)));
-  let v = (fma(z, q, r) + 1.0) * bitcast<vec4<f32>>(vec4<u32>(y) * vec4<u32>(512u) + vec4<u32>(0xbf800000u));
-  return select(v, vec4<f32>(), x < vec4<f32>(-87.33654));
-}
 fn exp_rest4(r: vec4<f32>) -> vec4<f32> {
   let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
   return q * (r * r) + r;
@@ -114,9 +109,6 @@ fn times_power4(y: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
 fn exp_ends4(v: vec4<f32>, x: vec4<f32>, lo: f32, hi: f32) -> vec4<f32> {
   return select(inf_where4(select(v, vec4<f32>(), x < vec4<f32>(lo)), x > vec4<f32>(hi)), x, nan4(x));
 }
-fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-}
 fn negative4(x: vec4<f32>) -> vec4<bool> {
   return bitcast<vec4<i32>>(x) < vec4<i32>();
 }
@@ -125,6 +117,14 @@ fn infinite4(x: vec4<f32>) -> vec4<bool> {
 }
 fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
   return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7f800000u), on));
+}
+fn fraction4(x: vec4<f32>) -> mat2x4<f32> {
+  let tiny = x < vec4<f32>(1.1754944e-38);
+  let b = bitcast<vec4<u32>>(select(x, x * 16777216.0, tiny));
+  let e = vec4<f32>((b >> vec4<u32>(23u)) & vec4<u32>(0xffu)) - select(vec4<f32>(126.0), vec4<f32>(150.0), tiny);
+  let f = bitcast<vec4<f32>>((b & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f000000u));
+  let low = f < vec4<f32>(0.70710678);
+  return mat2x4<f32>(select(f, f + f, low), select(e, e - 1.0, low));
 }
 fn nan_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
   return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7fc00000u), on));
