@@ -129,13 +129,13 @@ func isRigid(code []instruction) bool {
 	return code[0].op == opIf && code[1].op == opUnreachable
 }
 
-// pushIndex stands for the index of the function [pushed], which is another one in each part.
+// pushIndex stands for the index of the function with [pushed], until rewrite replaces it by the one in the part at hand. It is that of an unsplit program.
 func (p *program) pushIndex() int { return len(p.imports) + len(p.bodies) + 1 }
 
 // pushType is the number of its type.
 func (p *program) pushType() uint64 { return p.typeNumber([]byte{typeI64}, nil) }
 
-// missing reports whether a function of the program is not in the first part.
+// missing reports whether an index is that of an ordinary function of the program, no import, that is not in the first part.
 func (p *program) missing(index int) bool {
 	f := index - len(p.imports)
 	return f >= 0 && f < len(p.bodies) && !p.first[f] && p.typeOf[f] == 0

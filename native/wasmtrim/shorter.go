@@ -8,10 +8,10 @@ import "slices"
 //
 //   - addresses that are computed in 64 bits of which 32 are dropped;
 //   - numbers that are added to SP for a load or a store, which can add them itself;
-//   - two changes of SP one after the other, and the copy of SP that is renewed before a return;
-//   - the address to return to, which is stored before a call: that does another function, see pushed.
+//   - two additions to SP one after the other, and what is kept in local 1 just before a return, which nobody reads;
+//   - the eight instructions before a call that lower SP and store the return address: a small function does that, see pushed.
 //
-// Functions of Go's have a copy of SP in local 1.
+// Ordinary functions of Go's keep a copy of SP in local 1. The runtime's functions with other signatures do not, so the patterns must not match there.
 func shorter(list []instruction, push int) []instruction {
 	s := shortener{push: push, copies: copiesSP(list)}
 	for len(list) > 0 {
@@ -20,13 +20,13 @@ func shorter(list []instruction, push int) []instruction {
 	return s.out
 }
 
-// shortener has the instructions so far. stack tells for each value of the operand stack with which instruction its computation begins, or -1
-// where that is unknown. Values below those of the list are unknown, too.
+// shortener has the instructions so far. stack has, for each value on the operand stack, the index in out of the first instruction that computes
+// it, or -1 if that is unknown. Values below those of the list are unknown, too.
 type shortener struct {
 	out    []instruction
 	stack  []int
-	push   int  // the function that stores where to return to
-	copies bool // whether local 1 always is as SP
+	push   int  // the function that stores the return address
+	copies bool // whether SP and local 1 are equal wherever a call begins
 }
 
 // take appends what does the same as the first instructions of a list, and returns how many these are.
@@ -67,7 +67,7 @@ func has(list []instruction, ops ...byte) bool {
 	return len(ops) <= len(list) && slices.EqualFunc(ops, list[:len(ops)], func(op byte, in instruction) bool { return in.op == op })
 }
 
-// isCall reports whether instructions begin with a call: SP is made less and gets where to return to, and the copy of SP is renewed afterwards.
+// isCall reports whether instructions begin with a call: SP is lowered by 8, the return address is stored there, and local 1 is set anew afterwards.
 func isCall(list []instruction) bool {
 	return has(list, opLocalGet, opI32Const, opI32Sub, opLocalTee, opGlobalSet, opLocalGet, opI64Const, opI64Store, opI32Const, opCall, opGlobalGet, opLocalSet) &&
 		list[0].bytes[1] == 1 && list[1].bytes[1] == 8 && list[3].bytes[1] == 1 && list[4].bytes[1] == globalSP && list[5].bytes[1] == 1 &&
@@ -87,7 +87,7 @@ func copiesSP(list []instruction) bool {
 	return true
 }
 
-// pushed is code that makes SP less and stores where to return to, the function's first parameter.
+// pushed is code that lowers SP by 8 and stores the return address there, the first parameter of the function that it is in.
 var pushed = []byte{
 	opGlobalGet, globalSP, opI32Const, 8, opI32Sub, opGlobalSet, globalSP,
 	opGlobalGet, globalSP, opLocalGet, 0, opI64Store, 3, 0,
@@ -126,8 +126,8 @@ func (s *shortener) begin(below int) int {
 	return -1
 }
 
-// effect tells how many values an instruction takes from the stack and whether it leaves one. It is unknown for those that
-// call or branch.
+// effect tells how many values an instruction takes from the stack and whether it leaves one. It is unknown for all others: calls, branches,
+// blocks, instructions for memory as a whole, and conversions that saturate.
 func effect(in instruction) (pops int, pushes, known bool) {
 	switch op := in.op; {
 	case op == opLocalGet, op == opGlobalGet, op >= opI32Const && op <= opF64Const:
@@ -156,7 +156,7 @@ func isUnary(op byte) bool {
 	return false
 }
 
-// address has a load or a store add what is added to SP for its address, which is so far below the top of the stack.
+// address moves a number that is added to SP into the offset of a load or a store. below is how deep the address is on the operand stack.
 func (s *shortener) address(below int, in instruction) instruction {
 	from, to := s.begin(below), len(s.out)
 	if below > 0 {
@@ -172,10 +172,10 @@ func (s *shortener) address(below int, in instruction) instruction {
 
 // isSum reports whether instructions begin with the sum of SP and a number that is not negative.
 func isSum(list []instruction) bool {
-	return has(list, opLocalGet, opI32Const, opI32Add) && list[0].bytes[1] == 1 && isPositive(list[1])
+	return has(list, opLocalGet, opI32Const, opI32Add) && list[0].bytes[1] == 1 && isNatural(list[1])
 }
 
-func isPositive(in instruction) bool { return small(in) && in.bytes[len(in.bytes)-1]&0x40 == 0 }
+func isNatural(in instruction) bool { return small(in) && in.bytes[len(in.bytes)-1]&0x40 == 0 }
 
 // isMove reports whether instructions begin with an addition to SP.
 func isMove(list []instruction) bool {
@@ -185,7 +185,7 @@ func isMove(list []instruction) bool {
 // moveSize is how many instructions an addition to SP has.
 const moveSize = 5
 
-// merge makes one of the last two additions to SP, if there was nothing between them. At the end of a function nobody reads the copy.
+// merge joins the last two additions to SP, if there is nothing between them. If the function returns next, local 1 need not be set.
 func (s *shortener) merge(end bool) {
 	at := len(s.out) - moveSize
 	if at < 0 || !isMove(s.out[at:]) {

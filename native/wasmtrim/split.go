@@ -47,9 +47,9 @@ type program struct {
 	first          []bool // whether a function belongs to the first part
 	number         []int  // of a function in the part that is being written, by its index in the program
 	leaves         map[int]bool
-	push           int  // the function of the part that is being written that stores where to return to
+	push           int  // the function of the part that is being written that stores return addresses
 	told           int  // the function of the first part by which functions are called through the table
-	pushAndTell    int  // the same with where to return to, for calls of functions that are not in the first part
+	pushAndTell    int  // the same, which stores the return address first, for calls of functions that are not in the first part
 	telling        bool // whether each function says that it is called, by the import of the stand-in
 }
 

@@ -116,7 +116,8 @@
 
   /**
    * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, writes: boolean | undefined}} Wait last: the duration of the last
-   *   one, in milliseconds; timer: of the next empty submission; writes: whether the queue got only writes since the last one began, undefined if nothing
+   *   one, in milliseconds; timer: of the next empty submission; writes: what the queue has got that nobody has waited for: true only writes, false
+   *   commands, undefined nothing
    */
   /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
@@ -130,8 +131,8 @@
 
   /**
    * Shortens a wait for a queue. Chromium looks for finished work when commands arrive, and 2 ms later. An empty submission makes it look again:
-   * every millisecond for a while. They are for all who wait. There are none for writes alone, of which it hears at once, and if the last wait was
-   * long, as each takes processor time from the kernels.
+   * every millisecond for a while. They are for all who wait. There are none if the queue got only writes, which end in under a millisecond anyway,
+   * nor if the last wait was long, as each takes processor time from the kernels.
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {
@@ -144,8 +145,10 @@
       };
       wait.timer ??= setTimeout(look, 1);
     }
-    wait.writes = undefined;
+    const {writes} = wait;
+    if (!writes) wait.writes = undefined;
     const stop = () => {
+      if (writes && wait.writes) wait.writes = undefined;
       clearTimeout(wait.timer);
       wait.timer = undefined;
       wait.last = performance.now() - began;

@@ -216,7 +216,7 @@ export class Connection {
     this.objects.settle(unfinished === 0);
     if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 && !this.answers.waiting || this.#pumping) return;
-    // What the page waits for may wait for a compiler, or was only interrupted by the program's garbage collector: then no event lets it go on.
+    // Something waits for a compiler, or is only interrupted by Go's garbage collector. No event would let it go on, so the program is called again.
     this.#pumping = true;
     queueMicrotask(() => {
       this.#pumping = false;

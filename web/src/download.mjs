@@ -174,8 +174,8 @@ export function address(name) {
 }
 
 /**
- * A function that loads a module of the package which few need, a file beside this one or a chunk of a bundler's. Callers go on in the
- * order of their calls, which import() does not promise. After a failure it tries again.
+ * Returns a function that loads a module of the package which few need, once: a file beside this one or a chunk of a bundler's. All callers have
+ * the same promise, so that they go on in the order of their calls, which import() does not promise. If it fails, the next call tries again.
  * @template T @param {() => Promise<T>} load an import, which bundlers must see @returns {() => Promise<T>}
  */
 export function part(load) {

@@ -63,7 +63,7 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	var text []byte
-	for _, name := range []string{"helpers", "whole"} {
+	for _, name := range []string{"usual", "helpers", "whole"} {
 		part, err := os.ReadFile(filepath.Join(root, "internal/shaders/fuse", name+".wgsl"))
 		if err != nil {
 			return nil, err

@@ -106,7 +106,8 @@ var randomHelpers string
 // usual are the functions of the first file, without the lines before the first one.
 var usual = functionsOf(usualHelpers)
 
-// all returns those of all files. As only a function names the other files, programs of pages have them in their second part.
+// all returns those of all files. It is a function, since a variable would be filled when a program starts, and then the texts would be in
+// the first part of a page's program.
 func all() []string {
 	return slices.Concat(functionsOf(realHelpers), functionsOf(wholeHelpers), functionsOf(randomHelpers), usual)
 }
@@ -126,7 +127,7 @@ func Helpers(text string) string {
 
 // callees are functions that texts call.
 type callees struct {
-	open map[string]bool // whether the function is declared elsewhere
+	open map[string]bool // true for a function that was called and whose declaration was not seen, false for one that is declared
 	text strings.Builder // the helpers among them
 }
 
@@ -159,7 +160,8 @@ func (c *callees) list(helpers []string) {
 	}
 }
 
-// missing reports whether a function is called that is neither here nor WGSL's, by its name: WGSL's have no underscores and end in no 4.
+// missing reports whether a helper of another file may be called. Their names end in 4 or have an underscore, but for those that only others
+// call; WGSL's own functions are not called so, and its constructors, such as vec4, are followed by a type.
 func (c *callees) missing() bool {
 	for name, open := range c.open {
 		if open && (strings.HasSuffix(name, "4") || strings.Contains(name, "_")) {
