@@ -41,8 +41,14 @@ async function compute(gpu) {
   check((await a.tanh().relu().pow(2).read()).length === 12, 'functions');
   check(await a.mean().value() === 1, 'mean');
   check((await product.sum(1).read()).length === 300 && (await product.max(0).read()).length === 300, 'rows');
-  const again = a.mul(3).eval();
-  again.close();
+  for (let i = 0; i < 4; i++) { // new elements again and again, in the memory of what was closed and in the same matrix
+    const x = gpu.matrix(100, 100, noise(10000, i)), y = x.add(1).eval();
+    check((await y.sub(x).read()).every((v) => Math.abs(v - 1) < 1e-6), 'a step of a loop');
+    x.close();
+    y.close();
+    a.set(new Float32Array(12).fill(i + 1));
+    check(await a.sum().value() === 12 * (i + 1), 'elements that were set');
+  }
   await gpu.sync();
   for (const m of [a, b, c, eye, big, many, product]) m.close();
 }
