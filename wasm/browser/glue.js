@@ -116,8 +116,8 @@
 
   /**
    * @typedef {{last: number, timer: ReturnType<typeof setTimeout> | undefined, writes: boolean | undefined}} Wait last: the duration of the last
-   *   one, in milliseconds; timer: of the next empty submission; writes: what the queue has got that nobody has waited for: true only writes, false
-   *   commands, undefined nothing
+   *   one, in milliseconds; timer: of the next empty submission; writes: what the queue has got since the last one for commands: true only writes,
+   *   false commands, undefined nothing
    */
   /** @type {WeakMap<GPUQueue, Wait>} */
   const waits = new WeakMap();
@@ -136,8 +136,11 @@
    * @template T @param {GPUQueue} queue @param {Promise<T>} done
    */
   const hasten = (queue, done) => {
-    const began = performance.now(), wait = waitFor(queue);
-    if (!wait.writes && wait.last < LONG) {
+    const wait = waitFor(queue);
+    if (wait.writes) return done;
+    wait.writes = undefined;
+    const began = performance.now();
+    if (wait.last < LONG) {
       let looks = 0;
       const look = () => {
         wait.timer = ++looks < LONG ? setTimeout(look, 1) : undefined;
@@ -145,10 +148,7 @@
       };
       wait.timer ??= setTimeout(look, 1);
     }
-    const {writes} = wait;
-    if (!writes) wait.writes = undefined;
     const stop = () => {
-      if (writes && wait.writes) wait.writes = undefined;
       clearTimeout(wait.timer);
       wait.timer = undefined;
       wait.last = performance.now() - began;

@@ -59,14 +59,26 @@ export function current(store) {
 export function remember(memory, bits, byColumns) {
   const {rows, cols, type} = memory, {writes} = memory.store;
   if (bits.byteLength < rows * cols * type.size) return; // an array that was detached meanwhile
-  const place = (/** @type {number} */ i, /** @type {number} */ j) => byColumns ? j * rows + i : i * cols + j;
-  if (rows * cols <= SMALL) {
-    const copy = bytesOf(bits).slice();
-    memory.seen = {writes, at: (i, j) => reader(type, copy)(place(i, j))};
-    return;
+  const [lines, length] = byColumns ? [cols, rows] : [rows, cols], bytes = bytesOf(bits), whole = rows * cols <= SMALL;
+  const kept = whole ? bytes.slice() : cornerOf(bytes, lines, length, type.size), width = whole ? length : Math.min(length, SHOWN);
+  memory.seen = {writes, at: (i, j) => {
+    const [line, k] = (byColumns ? [j, i] : [i, j]).map((at, d) => whole ? at : among(at, [lines, length][d]));
+    return line < 0 || k < 0 ? undefined : reader(type, kept)(line * width + k);
+  }};
+}
+
+/** The place of an index among those of a dimension that are printed, -1 if it is none of them. @param {number} i @param {number} n */
+const among = (i, n) => n <= SHOWN || i < SHOWN / 2 ? i : i < n - SHOWN / 2 ? -1 : i - n + SHOWN;
+
+/** Copies what is printed of the elements. Every matrix that the page gives is copied from. @param {Uint8Array} bytes @param {number} lines @param {number} length of a line, in elements @param {number} size of an element */
+function cornerOf(bytes, lines, length, size) {
+  const height = Math.min(lines, SHOWN), width = Math.min(length, SHOWN) * size, corner = new Uint8Array(height * width);
+  for (let k = 0; k < height; k++) {
+    const start = (k < SHOWN / 2 ? k : lines - height + k) * length * size, end = start + length * size;
+    corner.set(bytes.subarray(start, start + width), k * width);
+    if (length > SHOWN) corner.set(bytes.subarray(end - width / 2, end), (k + 0.5) * width);
   }
-  const at = reader(type, bits), [is, js] = [ends(rows), ends(cols)], corner = is.map((i) => js.map((j) => at(place(i, j))));
-  memory.seen = {writes, at: (i, j) => corner[is.indexOf(i)]?.[js.indexOf(j)]};
+  return corner;
 }
 
 /** Remembers that all elements are one number. @param {Memory} memory @param {number} fill */
