@@ -53,7 +53,7 @@ var (
 	tree256     = pass{form: foldTree, size: 256, each: 1024, busy: 256}
 	cols1       = pass{form: foldCols, size: laneSize, each: 1, busy: 512, few: fewVectors}
 	cols4       = pass{form: foldCols, size: laneSize, each: 4, busy: 512, few: fewVectors}
-	colsChunks  = pass{form: foldCols, size: laneSize, each: 4, busy: 1 << 12, few: fewVectors}
+	colsChunks  = pass{form: foldCols, size: laneSize, each: 8, busy: 512, few: fewVectors}
 	colsMany    = pass{form: foldCols, size: laneSize, each: 1, busy: 1 << 16}
 	softmax16   = pass{form: softmaxRows, size: 16}
 	softmax64   = pass{form: softmaxRows, size: 64}
