@@ -21,6 +21,7 @@ func TestShorter(t *testing.T) {
 		down    = slices.Concat([]byte{opLocalGet, 1, opI32Const, 8, opI32Sub}, keep, []byte{opLocalGet, 1, opI64Const, 0x42, opI64Store, 3, 0, opI32Const, 0, opCall, 9}, renew)
 		other   = []byte{opLocalGet, 2, opI32Const, 8, opI32Add}
 		load    = []byte{0x29, 3, 4}
+		large   = []byte{opLocalGet, 1, opI32Const, 0xff, 0xff, 0xff, 0x3f, opI32Add} // 2^27 - 1
 		change  = []byte{opI32Const, 0, opLocalSet, 1}
 		product = []byte{opLocalGet, 3, opLocalGet, 4, 0x7e} // i64.mul
 	)
@@ -39,6 +40,10 @@ func TestShorter(t *testing.T) {
 		"an addition to a local":   {[][]byte{other, {opLocalTee, 2}, {opGlobalSet, 3}, leave}, nil},
 		"a call":                   {[][]byte{renew, down}, [][]byte{renew, {opI64Const, 0x42, opCall, push, opI32Const, 0, opCall, 9}, renew}},
 		"a copy that is no copy":   {[][]byte{renew, change, down}, nil},
+		"SP without its copy":      {[][]byte{renew, {opLocalGet, 2, opGlobalSet, globalSP}, down}, nil},
+		"a call with an offset":    {[][]byte{renew, slices.Concat(down[:13], []byte{opI64Store, 3, 8}, down[16:])}, nil},
+		"a call by another way":    {[][]byte{renew, slices.Concat([]byte{opLocalGet, 1, opI32Const, 16, opI32Sub}, down[5:])}, nil},
+		"large additions":          {[][]byte{large, keep, large, keep, product, {opDrop}}, [][]byte{{opLocalGet, 1, opI32Const, 0xfe, 0xff, 0xff, 0xff, 0, opI32Add}, keep, product, {opDrop}}},
 		"nothing":                  {[][]byte{{opNop}, sp}, [][]byte{sp}},
 	} {
 		code := slices.Concat(c.code...)
