@@ -5,6 +5,7 @@ package matrix_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -266,6 +267,44 @@ func TestReductionErrors(t *testing.T) {
 		far := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
 		alike(t, "trace", must[[]float32](t)(matrix.Trace(matrix.Mul(far, far)).Read(background)), []float64{29})
 	})
+}
+
+// TestPlacesOfIntegers finds the first largest and smallest of integers that are stored the other way round.
+func TestPlacesOfIntegers(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		places[int32](t, dev)
+		places[int8](t, dev)
+		places[uint32](t, dev)
+	})
+}
+
+func places[T int32 | int8 | uint32](t *testing.T, dev *gpu.Device) {
+	t.Helper()
+	rng := newRand(7)
+	for _, d := range [][2]int{{2, 3}, {1, 9}, {40, 33}} {
+		rows, cols := d[0], d[1]
+		x := make([]T, rows*cols)
+		for i := range x {
+			x[i] = T(rng.IntN(100) - 50)
+		}
+		m := must[*matrix.Dense[T]](t)(matrix.FromSlice(dev, rows, cols, x))
+		by := must[*matrix.Dense[T]](t)(matrix.New[T](dev, rows, cols, matrix.Options{ColMajor: true}))
+		check(t, by.Assign(m))
+		turned := make([]T, 0, len(x))
+		for i := range x {
+			turned = append(turned, x[i%rows*cols+i/rows])
+		}
+		for what, c := range map[string]struct {
+			e    matrix.Operand[T]
+			list []T
+		}{"as it is": {m, x}, "transposed": {m.T(), turned}, "by columns": {by, x}, "by columns, transposed": {by.T(), turned}} {
+			most, least := int32(slices.Index(c.list, slices.Max(c.list))), int32(slices.Index(c.list, slices.Min(c.list)))
+			same(t, name(what, rows, cols, "largest"), must[[]int32](t)(matrix.ArgMax(c.e).Read(background)), []int32{most})
+			same(t, name(what, rows, cols, "smallest"), must[[]int32](t)(matrix.ArgMin(c.e).Read(background)), []int32{least})
+		}
+		check(t, m.Close())
+		check(t, by.Close())
+	}
 }
 
 // softmax64 is the reference of the softmax of some elements.

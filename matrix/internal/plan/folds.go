@@ -88,7 +88,7 @@ func (p *planner) fold(t fold) {
 	b.result = t.dst
 	b.rows, b.cols = t.dims()
 	b.build(t.n, t.transposed)
-	indices := t.flipped && !t.Partial && t.Op.Result(t.Of) != t.Of && t.Op != fuse.ReduceCountNonzero
+	indices := t.flipped && !t.Partial && (t.Op == fuse.ReduceArgMax || t.Op == fuse.ReduceArgMin)
 	switch {
 	case b.reads(): // partial results would overwrite what others still read
 		whole := t
