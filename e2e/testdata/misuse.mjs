@@ -228,6 +228,22 @@ export const tests = {
     }
   }),
 
+  closedBeforeSolved: onBoth(async (gpu) => {
+    // Whether there is a solution is found out after it was read, until when a device may be closed.
+    for (let turns = 0; turns < 4; turns++) {
+      const other = await sublet.init({device: gpu.info.driver === 'simd' ? 'simd' : 'webgpu'});
+      const said = Array.from({length: 10}, () => {
+        const more = other.full(64, 64, 2);
+        more.matmul(more).read().catch(() => {});
+        return other.ones(3, 3).solve(other.ones(3, 1)).read().then((x) => `${x}`, ({code}) => code);
+      });
+      for (let i = 0; i < turns; i++) await 0;
+      other.close();
+      const codes = await Promise.all(said);
+      check(codes.every((code) => code === 'ErrSingular' || code === 'ErrClosed'), codes.join());
+    }
+  }),
+
   closed: onBoth(async (gpu) => {
     // Every member of what is closed, and of what belongs to a Gpu that is.
     const world = await newWorld(gpu), {codes} = world, fit = fitting(world);

@@ -72,7 +72,10 @@ export const tests = {
     check(known.choices[0].best === FORGED, `${known.choices[0].best} is said to be used`);
     await gpu.tuning.import({...known, off: true});
     check(!await uses(gpu), 'used though they are off');
-    await gpu.tuning.import(known);
+    const changed = structuredClone(known), importing = gpu.tuning.import(changed);
+    changed.choices.length = 0;
+    await importing;
+    check(await uses(gpu), 'what was imported is read at once');
     await Promise.all([gpu.tuning.clear(), gpu.tuning.import(known), gpu.tuning.run({work: ['grid:8x8'], rounds: 1})]);
     check((await gpu.tuning.export()).choices.length === 2 && await uses(gpu), 'one after the other');
     await gpu.tuning.clear();

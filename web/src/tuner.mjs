@@ -124,13 +124,8 @@ export async function run(session, options) {
 /** @param {Session} session */
 export const exported = (session) => inTurn(session, async (known) => JSON.parse(known.text || known.fresh));
 
-/** @param {Session} session @param {unknown} results */
-export async function imported(session, results) {
-  let text = '';
-  try {
-    text = JSON.stringify(results);
-  } catch { // cycles, and numbers without an end
-  }
+/** @param {Session} session @param {string | undefined} text "" or undefined where the results are not what JSON can say @param {unknown} results */
+export async function imported(session, text, results) {
   if (!text) throw failure('ErrInvalid', 'import', `${show(results)} is not what export() gives`);
   return inTurn(session, async (known) => {
     await keep(known, await use(session, 'import', text));

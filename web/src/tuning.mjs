@@ -25,7 +25,14 @@ export class Tuning {
   async export() { return (await tuner()).exported(this.#session); }
 
   /** @param {unknown} results */
-  async import(results) { return (await tuner()).imported(this.#session, results); }
+  async import(results) {
+    let text = '';
+    try {
+      text = JSON.stringify(results); // before the page can change them
+    } catch { // cycles, and numbers without an end
+    }
+    return (await tuner()).imported(this.#session, text, results);
+  }
 
   async clear() { return (await tuner()).clear(this.#session); }
 }

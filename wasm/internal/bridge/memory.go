@@ -38,7 +38,7 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 		err := mem.Read(ctx, transfer)
 		for i, s := range of {
 			if err == nil {
-				err = unsolved(s.expr.Solved(ctx, results[i]))
+				err = unsolved(ctx, s.expr.Solved(ctx, results[i]))
 			}
 			_ = results[i].Close()
 		}
@@ -46,13 +46,13 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 	})
 }
 
-// unsolved is an error that says that there is no solution. Others, as of operands that the page has closed or changed since, leave the
-// values what they are: they were read.
-func unsolved(err error) error {
-	if errors.Is(err, matrix.ErrSingular) || errors.Is(err, matrix.ErrNotPosDef) {
+// unsolved is an error that says that there is no solution, or that nobody found out, as the context ended. Others, as of operands that the page
+// has closed or changed since, leave the values what they are: they were read.
+func unsolved(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, matrix.ErrSingular) || errors.Is(err, matrix.ErrNotPosDef) {
 		return err
 	}
-	return nil
+	return ctx.Err()
 }
 
 // systems are an expression in which systems are solved, and what it was evaluated to.
