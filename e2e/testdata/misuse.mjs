@@ -229,7 +229,7 @@ export const tests = {
   }),
 
   closedBeforeSolved: onBoth(async (gpu) => {
-    // Whether there is a solution is found out after it was read, until when a device may be closed.
+    // A solution is checked after it was read. The device may be closed in between, and then its values are not given.
     for (let turns = 0; turns < 4; turns++) {
       const other = await sublet.init({device: gpu.info.driver === 'simd' ? 'simd' : 'webgpu'});
       const said = Array.from({length: 10}, () => {

@@ -70,7 +70,7 @@ export function remember(memory, bits, byColumns) {
 /** The place of an index among those of a dimension that are printed, -1 if it is none of them. @param {number} i @param {number} n */
 const among = (i, n) => n <= SHOWN || i < SHOWN / 2 ? i : i < n - SHOWN / 2 ? -1 : i - n + SHOWN;
 
-/** Copies what is printed of the elements. Every matrix that the page gives is copied from. @param {Uint8Array} bytes @param {number} lines @param {number} length of a line, in elements @param {number} size of an element */
+/** Copies what is printed of the elements. This is done for every matrix that the page gives, so it calls nothing per element. @param {Uint8Array} bytes @param {number} lines @param {number} length of a line, in elements @param {number} size of an element */
 function cornerOf(bytes, lines, length, size) {
   const height = Math.min(lines, SHOWN), width = Math.min(length, SHOWN) * size, corner = new Uint8Array(height * width);
   for (let k = 0; k < height; k++) {

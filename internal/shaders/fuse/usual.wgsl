@@ -1,4 +1,4 @@
-// The functions that texts of operations call on the usual page. Programs of pages have those of the other files in their second part.
+// The functions that texts of operations call on the usual page. Those of the other files are in the second part of a page's program.
 
 // The built-in tanh overflows to NaN on some drivers and loses the low bits of small arguments on others. Cephes' tanhf:
 // an odd polynomial near zero, 1 - 2/(exp(2x)+1) elsewhere.
