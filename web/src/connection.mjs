@@ -22,6 +22,8 @@ const LINGER = 50;
 const VARIES = 1 << 16;
 /** The bit that says that the program has handed all of its work to the device, which has done it if that is the CPU, and has no error to tell. */
 const RESTS = 1 << 17;
+/** For what is to be done when the current task is over. */
+const soon = Promise.resolve();
 
 /**
  * What a connection uses of a program.
@@ -182,7 +184,7 @@ export class Connection {
     if (this.message.at >= POST_WORDS) return this.post();
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => {
+    soon.then(() => { // queueMicrotask takes some 40 us more in a page that was doing nothing
       this.#scheduled = false;
       if (this.#refused || this.message.at === 0) return;
       this.message.command(Command.Flush, []);
