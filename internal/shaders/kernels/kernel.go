@@ -125,7 +125,7 @@ var (
 	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4, nil}
 	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4, nil}
 	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4, nil}
-	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4, nil}
+	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 8, nil}
 	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4, nil}
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
 	productOuter   = &form{"product/outer", &outerText, "GROUP RQ RT CQ EDGE SHARE", 2, 16, nil}

@@ -3,7 +3,9 @@
 package kernels
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
@@ -13,15 +15,27 @@ import (
 // Sorting a row takes its elements for whole numbers in the same order, each with its index, and merges runs of them that are
 // twice as long from pass to pass. Keys are in as many rows as there are, indices in as many below them.
 
-// SortKeys plans the pass that makes keys and indices of rows x cols elements; descending if down is set.
+const (
+	SortedKeys = 4 // the width of the first runs
+
+	// How many keys an invocation writes: most adapters want more invocations than there are long runs.
+	mergedKeys         = 8
+	mergedKeysSoftware = 32
+)
+
+// SortKeys plans the pass that makes keys and indices of rows x cols elements, in runs of [SortedKeys]; descending if down is set.
 func SortKeys(rows, cols int, down bool) *Launch {
 	k := Kernel{form: sortKeysForm, params: []int{shaders.Bit(down)}}
 	return k.launch(shaders.Ceil(rows*quads(cols), laneSize), rows, cols, 0, 0)
 }
 
-// SortMerge plans the pass that merges runs of a width. stride is that of the rows that are read.
-func SortMerge(rows, cols, width, stride int) *Launch {
-	return Kernel{form: sortMergeForm}.launch(shaders.Ceil(rows*cols, laneSize), rows, cols, width, stride)
+// SortMerge plans the pass that merges runs of a width, at least [SortedKeys]. stride is that of the rows that are read.
+func SortMerge(rows, cols, width, stride int, d *Device) *Launch {
+	each := mergedKeys
+	if d.Software {
+		each = min(mergedKeysSoftware, 2*width)
+	}
+	return Kernel{form: sortMergeForm}.launch(shaders.Ceil(rows*shaders.Ceil(cols, each), laneSize), rows, cols, width, stride, each)
 }
 
 // SortTake plans the pass that writes the elements in their order, or their indices. cols is how many of each row.
@@ -66,17 +80,22 @@ func keyOf[N fuse.Num](x N) uint32 {
 
 // sortKeys is the reference of that kernel.
 func sortKeys[N fuse.Num](k *Kernel, e *fuse.Eval[N], rows, cols int) {
-	row := make([]N, cols)
+	row, runs := make([]N, cols), make([][2]uint32, cols)
 	for i := range rows {
 		clear(row)
 		e.Apply(i, 0, row)
 		for j, x := range row {
-			key := keyOf(x)
+			runs[j] = [2]uint32{keyOf(x), uint32(j)}
 			if k.params[0] == 1 {
-				key = ^key
+				runs[j][0] ^= math.MaxUint32
 			}
-			e.StoreBits(i, j, key)
-			e.StoreBits(i+rows, j, uint32(j))
+		}
+		for run := range slices.Chunk(runs, SortedKeys) {
+			slices.SortStableFunc(run, func(a, b [2]uint32) int { return cmp.Compare(a[0], b[0]) })
+		}
+		for j, run := range runs {
+			e.StoreBits(i, j, run[0])
+			e.StoreBits(i+rows, j, run[1])
 		}
 	}
 }

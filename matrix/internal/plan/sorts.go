@@ -28,14 +28,14 @@ func (p *planner) sorted(dst Operand, n *expr.Node) {
 	b.build(child.n, child.transposed)
 	b.launch(kernels.SortKeys(a.Rows, a.Cols, n.Down))
 	spare := keys
-	for width := 1; width < a.Cols; width *= 2 {
+	for width := kernels.SortedKeys; width < a.Cols; width *= 2 {
 		if spare == keys {
 			spare = p.planes(2, a.Rows, a.Cols)
 		}
 		m := p.newBuilder(spare, fuse.U32, false)
-		m.f.Bits, m.single = true, true
+		m.f.Bits = true
 		m.own()
-		m.launch(kernels.SortMerge(a.Rows, a.Cols, width, keys.Stride), bindingOf(keys, buffer.Reads))
+		m.launch(kernels.SortMerge(a.Rows, a.Cols, width, keys.Stride, &p.Device.Device), bindingOf(keys, buffer.Reads))
 		keys, spare = spare, keys
 	}
 	p.taken(dst, n, child, keys)

@@ -1,5 +1,6 @@
 // keys: makes whole numbers of the elements of a function of a matrix that are in the elements' order, and below them the indices of
-// the columns. NaN is the largest and zeros of both signs are equal.
+// the columns. NaN is the largest and zeros of both signs are equal. The keys of each vector are sorted already, by comparing
+// neighbours, so that what was first stays first among equal ones.
 // Reference: sortKeys in sort.go.
 
 const SIZE: u32 = 64u; // @param
@@ -35,6 +36,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let f = fixed();
   let n = min(p.shape.cols - j, 4u);
   let up = key(apply(f, i, j, V()));
-  store(f, i, j, n, select(up, ~up, vec4<bool>(DOWN)));
-  store(f, i + p.shape.rows, j, n, vec4<u32>(j, j + 1u, j + 2u, j + 3u));
+  let inside = vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n);
+  var keys = select(vec4<u32>(0xffffffffu), select(up, ~up, vec4<bool>(DOWN)), inside);
+  var at = vec4<u32>(j, j + 1u, j + 2u, j + 3u);
+  for (var turn = 0u; turn < 2u; turn++) {
+    let pairs = vec4<bool>(vec2<bool>(keys.x > keys.y), vec2<bool>(keys.z > keys.w));
+    at = select(at, at.yxwz, pairs);
+    keys = select(keys, keys.yxwz, pairs);
+    let middle = vec4<bool>(false, vec2<bool>(keys.y > keys.z), false);
+    at = select(at, at.xzyw, middle);
+    keys = select(keys, keys.xzyw, middle);
+  }
+  store(f, i, j, n, keys);
+  store(f, i + p.shape.rows, j, n, at);
 }
