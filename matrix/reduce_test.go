@@ -189,6 +189,42 @@ func softmaxes(x []float32, rows, cols int) (want, logs []float64) {
 	return want, logs
 }
 
+// TestSoftmaxOfColumns has as many elements as are worth kernels of their own where neighbours lie apart, and such that make results NaN.
+func TestSoftmaxOfColumns(t *testing.T) {
+	const rows, cols = 200, 100
+	inf := float32(math.Inf(1))
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := random(newRand(41), rows*cols)
+		for i := range rows {
+			row := x[i*cols:]
+			row[3], row[7] = -inf, -inf
+			row[11] *= 1e30
+			row[13] = -1e30
+		}
+		x[5*cols+3], x[6*cols+19], x[199*cols+20], x[20*cols+21], x[21*cols+22] = 1, inf, float32(math.NaN()), -inf, 3e38
+		a := must[*dense](t)(matrix.FromSlice(dev, rows, cols, x))
+		turned := must[*dense](t)(matrix.Transpose(a).Eval())
+		for what, f := range map[string][2]func(arg) *expr{
+			"softmax": {matrix.SoftmaxCols[float32], matrix.Softmax[float32]}, "log": {matrix.LogSoftmaxCols[float32], matrix.LogSoftmax[float32]},
+		} {
+			want := float64s(must[[]float32](t)(f[1](turned).T().Read(background)))
+			alike(t, what, must[[]float32](t)(f[0](a).Read(background)), want)
+			b := must[*dense](t)(matrix.FromSlice(dev, rows, cols, x))
+			check(t, b.Assign(f[0](b)))
+			alike(t, what+" in place", must[[]float32](t)(b.Read(background)), want)
+			half := must[*dense](t)(matrix.FromSlice(dev, rows, cols, x))
+			part := half.Slice(0, rows/2, 0, cols)
+			check(t, part.Assign(f[0](matrix.Scale(1, half)).Slice(rows/2, rows, 0, cols)))
+			alike(t, what+" into a part of the operand", must[[]float32](t)(part.Read(background)), want[rows/2*cols:])
+			for _, m := range []*dense{b, part, half} {
+				check(t, m.Close())
+			}
+		}
+		check(t, a.Close())
+		check(t, turned.Close())
+	})
+}
+
 func TestSoftmax(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(9)

@@ -334,7 +334,7 @@ func TestNormalise(t *testing.T) {
 	logs := func(x []float64) []float64 { return softmax64(x, true) }
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(12)
-		for i, d := range [][2]int{{17, 33}, {1, 1}, {3, 4}, {1, 1030}, {1030, 1}, {0, 3}, {3, 0}} {
+		for i, d := range [][2]int{{17, 33}, {130, 129}, {1, 1}, {3, 4}, {1, 1030}, {1030, 1}, {0, 3}, {3, 0}} {
 			rows, cols := d[0], d[1]
 			x := random(rng, rows*cols)
 			for k := range x {

@@ -63,6 +63,8 @@ const (
 	manyRows = 2048 // that larger workgroups are worth it for
 	heldRow  = 4    // vectors of a row that an invocation of a group keeps
 	keptRow  = 4    // that one of a software adapter keeps, of a whole row; each number of them is a kernel of its own
+
+	apartSoftmax = 1 << 14 // elements that are worth more launches than one
 	// longestRow is the longest of the software family, whose invocations go along a row alone.
 	longestRow = 3 * shaders.LoopLimit
 
@@ -97,6 +99,12 @@ func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 		k.params[1] = size
 	}
 	return k.launch(groups, rows, cols, nan)
+}
+
+// SoftmaxApart reports whether the softmax of rows whose elements lie far apart is sooner there if the largest elements, the sums and the
+// quotients are computed one after the other, by kernels that go through memory in its order.
+func SoftmaxApart(rows, cols int, d *Device) bool {
+	return runsSIMD && d.SIMD != nil && rows*cols >= apartSoftmax
 }
 
 // softmax is the reference of these kernels.

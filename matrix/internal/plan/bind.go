@@ -189,6 +189,11 @@ func (b *builder) hazard() bool {
 	})
 }
 
+// scattered reports whether neighbours of a row lie far apart, in the result or in an operand.
+func (b *builder) scattered() bool {
+	return b.storeClass() == fuse.Gather || slices.ContainsFunc(b.loads, func(op load) bool { return b.loadClass(op) == fuse.Gather })
+}
+
 // reads reports whether an operand lies in the result's memory.
 func (b *builder) reads() bool {
 	return slices.ContainsFunc(b.loads, func(op load) bool { return op.Mem == b.result.Mem })

@@ -206,11 +206,35 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 	child := p.head(n.Args[0])
 	b := p.newBuilder(dst, fuse.F32, false)
 	b.build(child.n, child.transposed)
-	if b.hazard() || b.unaligned() {
+	switch {
+	case kernels.SoftmaxApart(dst.Rows, dst.Cols, &p.Device.Device) && dst.Type == fuse.F32 && n.Args[0].Type == fuse.F32 && b.scattered():
+		p.softmaxApart(dst, n, child)
+	case b.hazard() || b.unaligned():
 		p.viaTemp(dst, n)
-	} else {
+	default:
 		vectors := b.result.Type == fuse.F32 && b.storeClass() != fuse.Gather
 		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, vectors, &p.Device.Device))
+	}
+}
+
+// softmaxApart computes the largest elements, the sums and the quotients one after the other. Where neighbours of a row lie far apart,
+// reductions read them in the order of the memory, and the kernel of softmax, which goes along rows, does not.
+func (p *planner) softmaxApart(dst Operand, n *expr.Node, child seen) {
+	const op = "Softmax"
+	a := child.n
+	if child.transposed {
+		a = expr.NewTranspose(op, a)
+	}
+	along := func(red fuse.Reduction, x *expr.Node) *expr.Node {
+		return p.leaf(p.materialise(expr.NewReduction(op, red, fuse.AxisRows, 0, x)))
+	}
+	less := expr.NewMap(op, fuse.OpSub, a, along(fuse.ReduceMax, a))
+	powers := expr.NewMap(op, fuse.OpExp, less)
+	sum := along(fuse.ReduceSum, powers)
+	if n.Log {
+		p.evaluate(dst, expr.NewMap(op, fuse.OpSub, less, expr.NewMap(op, fuse.OpLog, sum)))
+	} else {
+		p.evaluate(dst, expr.NewMap(op, fuse.OpDiv, powers, sum))
 	}
 }
 
