@@ -131,8 +131,10 @@ func addSparse(t *testing.T, p programs) {
 	for _, et := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
 		for _, f := range []*fuse.Func{chain(et, fuse.Vector), chain(et, fuse.Gather)} {
 			for _, placed := range []bool{false, true} {
-				r := kernels.SparseRows{Placed: placed, Rows: 1, Cols: 1}
-				p.launch(t, r.Launch(), f)
+				for _, d := range []*kernels.Device{&kernels.Portable, {Software: true}} {
+					r := kernels.SparseRows{Placed: placed, Rows: 1, Cols: 16}
+					p.launch(t, r.Launch(et, d), f)
+				}
 			}
 			p.launch(t, kernels.SparseSum(1, 1), f)
 		}
@@ -205,6 +207,9 @@ func addVariants(t *testing.T, p programs, f *fuse.Func) {
 			kernels.FamilyRows:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldRows(fold, 9, size, true, d); return l },
 			kernels.FamilyCols:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldCols(fold, 9, size, true, d); return l },
 			kernels.FamilySoftmax: func(d *kernels.Device) *kernels.Launch { return kernels.Softmax(9, size, false, false, d) },
+			kernels.FamilySparse: func(d *kernels.Device) *kernels.Launch {
+				return (&kernels.SparseRows{Rows: 9, Cols: size, Entries: 90}).Launch(et, d)
+			},
 		}
 		for _, launch := range each {
 			var class kernels.Class

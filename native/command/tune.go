@@ -28,7 +28,8 @@ clearly faster than the usual one, by a twentieth in the lower quartile of its t
 
 Without arguments common sizes are timed. They serve sizes up to twice and down to half of these, too. With arguments
 those are timed and added: product:ROWSxINNERxCOLUMNS, with :tn, :nt or :tt behind it where factors are stored by columns,
-vector:1xINNERxCOLUMNS, and reduce-rows, reduce-columns, softmax, transpose, elementwise or grid with ROWSxCOLUMNS.
+vector:1xINNERxCOLUMNS, sparse:ROWSxENTRIESxCOLUMNS with as many entries in each row, and reduce-rows, reduce-columns, softmax,
+transpose, elementwise or grid with ROWSxCOLUMNS.
 
 The timings are in a file for each adapter in the user's cache folder, which sublet info names. One that is broken, of
 another adapter or driver, or of another version's kernels is ignored, with a warning. With SUBLET_TUNE=off all are.`,

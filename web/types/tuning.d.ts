@@ -5,8 +5,9 @@ export interface TuningOptions {
   /**
    * Families of kernels and sizes, such as "product:300x500x700", the rows of both factors and the columns of the second, and
    * "softmax:777x333". Letters behind products tell which factors are transposed: "product:64x64x64:nt" is of the second one. Others are
-   * "vector:1x500x700", "reduce-rows", "reduce-columns", "transpose", "elementwise" and "grid", element-wise functions of parts of
-   * matrices. Each serves sizes between half and twice its own, too. A selection that takes minutes, by default.
+   * "vector:1x500x700", "sparse:5000x20x64", whose rows have 20 entries each, "reduce-rows", "reduce-columns", "transpose",
+   * "elementwise" and "grid", element-wise functions of parts of matrices. Each serves sizes between half and twice its own, too. A
+   * selection that takes minutes, by default.
    */
   readonly work?: readonly string[];
   /** How often each variant is timed, by turns: 1 to 100, or 0 for 15. */

@@ -17,16 +17,17 @@ const (
 	FamilySoftmax
 	FamilyProduct
 	FamilyVector // products of a row and a matrix, or of a matrix and a column
+	FamilySparse // products of a sparse matrix and a dense one
 )
 
 // Families are the families' names in files of timings.
-var Families = [...]string{"elementwise", "grid", "transpose", "reduce-rows", "reduce-columns", "softmax", "product", "vector"}
+var Families = [...]string{"elementwise", "grid", "transpose", "reduce-rows", "reduce-columns", "softmax", "product", "vector", "sparse"}
 
 // pass is a variant of a kernel that goes once over its operands.
 type pass struct {
 	form *form
 	size int // invocations of a workgroup; of softmax by groups 0 says as many as the row is long
-	each int // vectors, or blocks, of an invocation; of folds along rows the fewest of one
+	each int // vectors, or blocks, of an invocation; of folds along rows the fewest of one, of sparse products the most
 	busy int // of folds: how many invocations, or groups that fold together, keep a device busy
 	few  int // of folds of columns: so many vectors are folded in one pass, since a second one would take longer
 }
@@ -77,6 +78,7 @@ var passes = [...][]*pass{
 		{softmaxRows, 32, 0, 0, 0},
 		&softmax64,
 	},
+	FamilySparse: {&sparse1, {sparseRows, 64, 2, 0, 0}, &sparse4, {sparseRows, 64, 8, 0, 0}, {sparseRows, 256, 1, 0, 0}, {sparseRows, 256, 4, 0, 0}},
 }
 
 // fits tells whether a device can run the variant.

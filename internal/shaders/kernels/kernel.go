@@ -134,7 +134,7 @@ var (
 	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 16, nil}
 	productStream  = &form{"product/stream", &streamText, "RAGGED", 2, 16, nil}
 	productSum     = &form{"product/sum", &sumText, "", 1, 4, nil}
-	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8, nil}
+	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED SIZE WIDE", 4, 8, nil}
 	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4, nil}
 	sparseScatter  = &form{"sparse/scatter", &scatterText, "", 3, 12, nil}
 	eliminateForm  = &form{"factor/eliminate", &eliminateText, "SIZE PIVOT JORDAN", 0, 12, nil}

@@ -10,7 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// sparseSize is SIZE of the kernels' files.
+// sparseSize is SIZE of the kernels' files, unless tuned.
 const sparseSize = 64
 
 // SparseRows describes a launch that multiplies a sparse matrix by a dense one. Its function loads the dense factor at (i, j),
@@ -27,11 +27,24 @@ type SparseRows struct {
 // SparseBase is the word of Shape that says where the first of the values is bound.
 const SparseBase = 5
 
-// Launch plans the launch.
-func (r *SparseRows) Launch() *Launch {
-	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed)}}
-	wide := quads(r.Cols)
-	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries, r.Values)
+// Launch plans the launch, for elements of a type.
+func (r *SparseRows) Launch(t fuse.Type, d *Device) *Launch {
+	v := d.shipped().sparse
+	var sooner *Launch
+	if d.Tuned != nil {
+		var later bool
+		if v, later = d.chosen(newClass(FamilySparse, t, 0, r.Rows, r.Cols, r.Entries/max(r.Rows, 1)), v); later {
+			sooner = r.Launch(t, d.untuned())
+		}
+	}
+	wide, each := quads(r.Cols), v.each
+	for each > max(wide, 1) {
+		each /= 2
+	}
+	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed), v.size, each}}
+	l := k.launch(shaders.Ceil(r.Rows*shaders.Ceil(wide, each), v.size), r.Rows, r.Cols, wide, r.Inner, r.Entries, r.Values)
+	l.Sooner = sooner
+	return l
 }
 
 // SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the

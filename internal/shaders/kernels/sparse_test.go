@@ -70,10 +70,11 @@ func loading(typ fuse.Type) *fuse.Func {
 	}
 }
 
-// TestRows multiplies small matrices of small numbers in all types and forms.
+// TestRows multiplies small matrices of small numbers in all types and forms, by one vector and by several of an invocation.
 func TestRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, typ := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
+	for way := range 6 {
+		typ, device := []fuse.Type{fuse.F32, fuse.I32, fuse.U32}[way/2], []*Device{&Portable, {Software: true}}[way%2]
 		bits := func(v int) uint32 {
 			if typ == fuse.F32 {
 				return math.Float32bits(float32(v))
@@ -116,7 +117,7 @@ func TestRows(t *testing.T) {
 		f := loading(typ)
 		run := func(r SparseRows, base int, values []uint32) []uint32 {
 			r.Cols, r.Inner = n, k
-			l := r.Launch()
+			l := r.Launch(typ, device)
 			l.Shape[SparseBase] = base
 			p := program(t, l, f)
 			out := make([]byte, 4*r.Rows*n)

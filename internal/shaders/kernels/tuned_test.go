@@ -34,7 +34,7 @@ func everything(t *testing.T, d *Device) map[Family]string {
 	fold := Fold{Op: fuse.ReduceSum}
 	names := map[Family]string{
 		FamilyLinear: Linear(1000, fuse.F32, d).Name(), FamilyGrid: Grid(30, 50, fuse.F32, d).Name(), FamilyBlock: Block(300, 500, fuse.F32, d).Name(),
-		FamilySoftmax: Softmax(30, 500, true, true, d).Name(),
+		FamilySoftmax: Softmax(30, 500, true, true, d).Name(), FamilySparse: (&SparseRows{Rows: 300, Cols: 64, Entries: 3000}).Launch(fuse.F32, d).Name(),
 	}
 	rows, _ := FoldRows(fold, 30, 5000, true, d)
 	cols, _ := FoldCols(fold, 5000, 30, true, d)
@@ -101,10 +101,12 @@ func TestAnswers(t *testing.T) {
 			map[Family]string{
 				FamilyLinear: "linear 64 2", FamilyGrid: "grid 256", FamilyBlock: "block 64 8", FamilyRows: "rows 64 16 512", FamilyCols: "cols 64 4 512",
 				FamilySoftmax: "rows 32", FamilyProduct: "tile 8 2 4 4 in 1", FamilyVector: "row 8 8 in 4",
+				FamilySparse: "rows 256 4",
 			},
 			map[Family]string{
 				FamilyLinear: "elementwise/linear 0 64 2", FamilyGrid: "elementwise/grid 1 16 16 0", FamilyBlock: "elementwise/block 0 16 4 8 0 0", FamilyRows: "reduce/rows 64",
 				FamilyCols: "reduce/cols 4", FamilySoftmax: "softmax/rows 1 32", FamilyProduct: "product/tile 8 2 4 4 0 0 in 1", FamilyVector: "product/row 8 8 64 0 in 4",
+				FamilySparse: "sparse/rows 0 256 4",
 			},
 		},
 	} {

@@ -104,6 +104,6 @@ func (p *planner) sparseRows(dst Operand, y *expr.Node, s sparseOperands, rows i
 	if !r.Placed {
 		s.places = s.indices
 	}
-	b.launch(r.Launch(), bindingOf(s.values, buffer.Reads, kernels.SparseBase), bindingOf(s.indices, buffer.Reads),
+	b.launch(r.Launch(dst.Type, &p.Device.Device), bindingOf(s.values, buffer.Reads, kernels.SparseBase), bindingOf(s.indices, buffer.Reads),
 		bindingOf(s.pointers, buffer.Reads), bindingOf(s.places, buffer.Reads))
 }

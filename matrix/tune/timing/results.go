@@ -158,7 +158,7 @@ func (c *Choice) decide() (best, sooner string) {
 // replaces reports whether the usual variant can be launched in the place of another: it leaves the same partial results.
 func (c *Choice) replaces(variant string) bool {
 	switch c.Family {
-	case kernels.Families[kernels.FamilyLinear], kernels.Families[kernels.FamilyBlock]:
+	case kernels.Families[kernels.FamilyLinear], kernels.Families[kernels.FamilyBlock], kernels.Families[kernels.FamilySparse]:
 		return true
 	}
 	return parts(variant) != "" && parts(variant) == parts(c.Usual)

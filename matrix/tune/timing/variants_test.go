@@ -16,6 +16,7 @@ var odd = []Work{
 	{"product", 37, 53, 129, 3},
 	{"vector", 1, 301, 131, 0},
 	{"vector", 1, 77, 515, 2},
+	{"sparse", 301, 37, 7, 0},
 	{"reduce-rows", 1, 70001, 0, 0},
 	{"reduce-rows", 33, 4099, 0, 0},
 	{"reduce-columns", 5001, 37, 0, 0},
@@ -44,6 +45,17 @@ func (w *Work) reference(a, b []float32) (want []float64, slack float64) {
 					sum += x(i, k, w.Rows, w.Inner, w.Layout&1 != 0, a) * x(k, j, w.Inner, w.Cols, w.Layout&2 != 0, b)
 				}
 				want = append(want, sum)
+			}
+		}
+		return want, float64(w.Inner) * 0x1p-24
+	case "sparse":
+		want = make([]float64, w.Rows*w.Cols)
+		values, indices, pointers := w.entries()
+		for i := range w.Rows {
+			for q := pointers[i]; q < pointers[i+1]; q++ {
+				for j := range w.Cols {
+					want[i*w.Cols+j] += float64(values[q]) * at(int(indices[q]), j)
+				}
 			}
 		}
 		return want, float64(w.Inner) * 0x1p-24
@@ -99,7 +111,7 @@ func TestEveryVariant(t *testing.T) {
 		for _, w := range odd {
 			step := 1
 			if !devtest.Long() {
-				step = map[bool]int{false: 5, true: 25}[w.multiplies()]
+				step = map[bool]int{false: 5, true: 25}[w.multiplies() && w.Family != "sparse"]
 			}
 			tried += everyVariant(t, tuner, &w, step)
 		}

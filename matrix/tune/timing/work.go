@@ -20,22 +20,24 @@ import (
 
 // Work is something to time: a family of kernels and a size.
 type Work struct {
-	// Family is "product", "vector" (products of a row and a matrix, and with Layout 2 of a matrix and a column), "reduce-rows",
-	// "reduce-columns", "softmax" (of rows), "transpose", "elementwise", or "grid": element-wise functions of parts of matrices.
+	// Family is "product", "vector" (products of a row and a matrix, and with Layout 2 of a matrix and a column),
+	// "sparse" (products of a square sparse matrix and a dense one), "reduce-rows", "reduce-columns", "softmax" (of rows), "transpose",
+	// "elementwise", or "grid": element-wise functions of parts of matrices.
 	Family     string
 	Rows, Cols int   // of the result of products, of the operand otherwise
-	Inner      int   // of products
-	Layout     uint8 // of products: 1 where the left factor is stored by columns, plus 2 where the right one is
+	Inner      int   // of products; of sparse ones how many entries a row has
+	Layout     uint8 // of dense products: 1 where the left factor is stored by columns, plus 2 where the right one is
 }
 
 // The most elements of a matrix that is timed.
 const mostElements = 1 << 26
 
-// ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, and "softmax:777x333". Letters
-// behind products tell which factors are stored by columns, n or t for each: "product:64x64x64:nt".
+// ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, "sparse:5000x20x64", rows,
+// entries of a row and columns, and "softmax:777x333". Letters behind dense products tell which factors are stored by columns, n or t
+// for each: "product:64x64x64:nt".
 func ParseWork(text string) (Work, error) {
 	bad := func() error {
-		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS, of ",
+		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS and sparse:ROWSxENTRIESxCOLUMNS, of ",
 			strings.Join(kernels.Families[:], ", "))
 	}
 	family, rest, _ := strings.Cut(text, ":")
@@ -64,9 +66,12 @@ func ParseWork(text string) (Work, error) {
 	return w, nil
 }
 
+// multiplies reports whether there are three sizes.
 func (w *Work) multiplies() bool {
-	return w.Family == kernels.Families[kernels.FamilyProduct] || w.Family == kernels.Families[kernels.FamilyVector]
+	return w.is(kernels.FamilyProduct) || w.is(kernels.FamilyVector) || w.is(kernels.FamilySparse)
 }
+
+func (w *Work) is(f kernels.Family) bool { return w.Family == kernels.Families[f] }
 
 // String is the text that [ParseWork] reads.
 func (w Work) String() string {
@@ -90,9 +95,10 @@ func (w *Work) check() error {
 	switch {
 	case !slices.Contains(kernels.Families[:], w.Family):
 		return fail("Run", gpu.ErrInvalid, "no family ", strconv.Quote(w.Family), "; there are ", strings.Join(kernels.Families[:], ", "))
-	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && !w.multiplies(),
-		w.Family == kernels.Families[kernels.FamilyVector] && w.Rows != 1, w.Family == kernels.Families[kernels.FamilyProduct] && w.Rows == 1:
-		return fail("Run", gpu.ErrInvalid, w.String(), ": products have three sizes, vectors one row, and others two sizes")
+	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && (!w.multiplies() || w.is(kernels.FamilySparse)),
+		w.is(kernels.FamilyVector) && w.Rows != 1, w.is(kernels.FamilyProduct) && w.Rows == 1, w.is(kernels.FamilySparse) && w.Inner > w.Rows:
+		return fail("Run", gpu.ErrInvalid, w.String(), ": products have three sizes, vectors one row, sparse rows at most as many entries ",
+			"as there are rows, and others two sizes")
 	case large(w.Rows, w.Cols), large(w.Rows, inner), large(inner, w.Cols):
 		return fail("Run", gpu.ErrLimit, w.String(), ": sizes are at least 1, and matrices have at most ", mostElements, " elements")
 	}
@@ -111,6 +117,8 @@ func Suite() []Work {
 		{"product", 2048, 32, 16, 0},
 		{"vector", 1, 2048, 2048, 0},
 		{"vector", 1, 2048, 2048, 2},
+		{"sparse", 4096, 64, 40, 0},
+		{"sparse", 1 << 16, 1, 8, 0},
 		{"reduce-rows", 1, 1 << 20, 0, 0},
 		{"reduce-rows", 1024, 1024, 0, 0},
 		{"reduce-rows", 16384, 64, 0, 0},
@@ -129,9 +137,10 @@ func Suite() []Work {
 
 // bench is work on a device: an expression and where its result goes.
 type bench struct {
-	dst   *dense
-	expr  *matrix.Expr[matrix.Any]
-	owned []*dense
+	dst    *dense
+	expr   *matrix.Expr[matrix.Any]
+	owned  []*dense
+	factor *matrix.Sparse[matrix.Any] // nil unless the work is sparse
 }
 
 // dense is a matrix of float32. Programs for pages have the code of matrices whose type is known at run time alone.
@@ -142,7 +151,24 @@ func (b *bench) close() error {
 	for _, m := range b.owned {
 		err = errors.Join(err, m.Close())
 	}
+	if b.factor != nil {
+		err = errors.Join(err, b.factor.Close())
+	}
 	return err
+}
+
+// entries makes those of a sparse matrix in CSR: as many in each row, one somewhere in each of as many parts of it.
+func (w *Work) entries() (values []matrix.Any, indices, pointers []int32) {
+	rng := rand.New(rand.NewPCG(uint64(w.Rows), uint64(w.Inner)))
+	pointers = make([]int32, 1, w.Rows+1)
+	for range w.Rows {
+		for e := range w.Inner {
+			start, end := e*w.Rows/w.Inner, (e+1)*w.Rows/w.Inner
+			values, indices = append(values, matrix.Any(2*rng.Float32()-1)), append(indices, int32(start+rng.IntN(end-start)))
+		}
+		pointers = append(pointers, int32(len(indices)))
+	}
+	return values, indices, pointers
 }
 
 // random makes an operand of numbers between -1 and 1, always the same.
@@ -190,6 +216,12 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 		*m, err = b.random(dev, rows, cols)
 	}
 	switch {
+	case w.is(kernels.FamilySparse):
+		make(&first, rows, cols, false)
+		if err == nil {
+			values, indices, pointers := w.entries()
+			b.factor, err = matrix.NewSparse(dev, matrix.CSR, rows, rows, values, indices, pointers)
+		}
 	case w.multiplies():
 		make(&first, rows, w.Inner, w.Layout&1 != 0)
 		make(&second, w.Inner, cols, w.Layout&2 != 0)
@@ -202,7 +234,11 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 		make(&second, rows, cols, false)
 	}
 	if err == nil {
-		b.expr = w.expression(first, second)
+		if b.factor != nil {
+			b.expr = matrix.Mul(b.factor, first)
+		} else {
+			b.expr = w.expression(first, second)
+		}
 		rows, cols = b.expr.Dims()
 		b.dst, err = matrix.New[matrix.Any](dev, rows, cols)
 	}

@@ -1,4 +1,4 @@
-// rows: C = A B for a sparse A, by the rows of A. One invocation computes four neighbours of a row of C: it walks along the
+// rows: C = A B for a sparse A, by the rows of A. One invocation computes WIDE neighbouring vectors of a row of C: it walks along the
 // row's entries and adds what each takes from the row of B that it names. apply(f, i, j) loads B. Sums are made in blocks,
 // which keeps the error of long rows small; their order never varies. The entries of row i are those from pointers[i] to
 // pointers[i + 1]: CSR. If PLACED the value of entry q is number places[q]: of columns, whose rows were listed on the host.
@@ -9,6 +9,7 @@
 // Reference: multiplySparse in sparse.go.
 
 const SIZE: u32 = 64u; // @param
+const WIDE: u32 = 1u; // @param
 const PLACED: bool = false; // @param
 const BLOCK: u32 = 32u;
 const LIMIT: u32 = 58000u; // and a turn for each block of them: below 60000 together
@@ -51,21 +52,37 @@ fn place(q: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let t = (group.x + group.y * groups.x) * SIZE + local;
   let s = p.shape;
-  let row = t / s.quads;
-  let j = 4u * (t - row * s.quads);
+  let across = (s.quads + WIDE - 1u) / WIDE;
+  let row = t / across;
+  let j = (t - row * across) * (4u * WIDE);
   if (row >= s.rows) { return; }
   let first = min(pointers[row], s.entries);
   let last = min(min(pointers[row + 1u], s.entries), first + LIMIT);
   let f = fixed();
-  var held = V();
+  var held: array<V, WIDE>;
+  for (var c = 0u; c < WIDE; c++) { // @unroll
+    held[c] = V();
+  } // @unroll
   for (var block = first; block < last; block += BLOCK) {
-    var acc = V();
+    var sums: array<V, WIDE>;
+    for (var c = 0u; c < WIDE; c++) { // @unroll
+      sums[c] = V();
+    } // @unroll
     let end = min(block + BLOCK, last);
     for (var q = block; q < end; q++) {
       let l = indices[q];
-      if (l < s.inner) { acc += V(values[place(q) + s.base]) * apply(f, l, j, V()); }
+      if (l >= s.inner) { continue; }
+      let value = V(values[place(q) + s.base]);
+      for (var c = 0u; c < WIDE; c++) { // @unroll
+        sums[c] += value * apply(f, l, j + 4u * c, V());
+      } // @unroll
     }
-    held += acc;
+    for (var c = 0u; c < WIDE; c++) { // @unroll
+      held[c] += sums[c];
+    } // @unroll
   }
-  store(f, row, j, min(s.cols - j, 4u), held);
+  for (var c = 0u; c < WIDE; c++) { // @unroll
+    let k = j + 4u * c;
+    if (k < s.cols) { store(f, row, k, min(s.cols - k, 4u), held[c]); }
+  } // @unroll
 }
