@@ -187,7 +187,7 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 		p.launch(t, kernels.Scan(op, 9, 100, 0), f)
 	}
 	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc, Type: fuse.U32}}, Store: fuse.View{Type: fuse.U32, Class: f.Store.Class}}
-	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
+	runs.Slots = []fuse.Slot{{Type: fuse.U32, Vec: f.Store.Class == fuse.Vector}}
 	p.launch(t, kernels.SortMerge(9, 300, 16, 300, &kernels.Device{}), runs)
 	hot := *chain(fuse.I32, f.Store.Class)
 	hot.Bits, hot.Store.Type, hot.Scalars = true, et, 0

@@ -104,7 +104,7 @@ func Softmax(rows, cols int, log, vectors bool, d *Device) *Launch {
 // SoftmaxApart reports whether the softmax of rows whose elements lie far apart is sooner there if the largest elements, the sums and the
 // quotients are computed one after the other, by kernels that go through memory in its order.
 func SoftmaxApart(rows, cols int, d *Device) bool {
-	return runsSIMD && d.SIMD != nil && rows*cols >= apartSoftmax
+	return d.SIMD != nil && rows*cols >= apartSoftmax
 }
 
 // softmax is the reference of these kernels.

@@ -207,7 +207,7 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 	b := p.newBuilder(dst, fuse.F32, false)
 	b.build(child.n, child.transposed)
 	switch {
-	case kernels.SoftmaxApart(dst.Rows, dst.Cols, &p.Device.Device) && dst.Type == fuse.F32 && n.Args[0].Type == fuse.F32 && b.scattered():
+	case gpu.RunsSIMD && kernels.SoftmaxApart(dst.Rows, dst.Cols, &p.Device.Device) && dst.Type == fuse.F32 && n.Args[0].Type == fuse.F32 && b.scattered():
 		p.softmaxApart(dst, n, child)
 	case b.hazard() || b.unaligned():
 		p.viaTemp(dst, n)

@@ -59,15 +59,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first = min(pointers[row], s.entries);
   let last = min(min(pointers[row + 1u], s.entries), first + LIMIT);
   let f = fixed();
-  var held: array<V, WIDE>;
-  for (var c = 0u; c < WIDE; c++) { // @unroll
-    held[c] = V();
-  } // @unroll
+  var held = array<V, WIDE>();
   for (var block = first; block < last; block += BLOCK) {
-    var sums: array<V, WIDE>;
-    for (var c = 0u; c < WIDE; c++) { // @unroll
-      sums[c] = V();
-    } // @unroll
+    var sums = array<V, WIDE>();
     let end = min(block + BLOCK, last);
     for (var q = block; q < end; q++) {
       let l = indices[q];
