@@ -108,6 +108,11 @@ func (b *builder) place(op load) fuse.Place {
 	return fuse.Place{Offset: op.Offset, Row: row, Col: col}
 }
 
+// ends reports whether a row of elements side by side is stored in vectors, of which the last one ends where its memory does or later.
+func (p *planner) ends(op Operand) bool {
+	return p.vectors(op) && op.Offset%4 == 0 && (op.Offset+op.Cols)*op.Type.Size() == p.plan.Memories[op.Mem].Size
+}
+
 func (b *builder) storeClass() fuse.Class {
 	l := b.result
 	if !b.single && !l.ColMajor && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
