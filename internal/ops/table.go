@@ -28,7 +28,7 @@ var Groups = []Group{
 		"TestRandomIntegers, TestRandomValues, TestRandomExtremes, TestRandomRanges, TestRandomGoroutines, TestLongPermutation"},
 	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestSymmetric, TestCounts, TestUnique, TestPartsErrors"},
 	{"complex numbers", "*; and all that is defined for them", "TestComplexElementwise, TestComplexSpecials, TestComplexProducts, TestComplexSolve, TestComplexShapes, TestComplexErrors, TestComplexText"},
-	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
+	{"softmax", "*", "TestSoftmax, TestSoftmaxOfColumns, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
 	{"text", "Eval EvalAll", "TestEval, TestEvalBrackets, TestEvalOperators, TestEvalAdvice, TestEvalAny, TestEvalOtherNames, TestEvalAll, TestEvalHostile, FuzzEval, FuzzEvalAll"},
