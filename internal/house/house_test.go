@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"gpu/driver"},
 	{"gpu/internal/software"},
 	{"gpu/cpu", "gpu/simd", "native/internal/core", "native/cogent", "native/oliver", "native/rajveer", "wasm/browser"},
-	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/internal/core/coretest"},
+	{"gpu", "buffer/internal/memory", "buffer/dtype", "native/internal/core/ctest"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},

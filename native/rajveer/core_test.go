@@ -16,24 +16,24 @@ import (
 
 	"github.com/rajveermalviya/go-webgpu/wgpu"
 
-	"github.com/sublet-gpu/sublet/native/internal/core/coretest"
+	"github.com/sublet-gpu/sublet/native/internal/core/ctest"
 )
 
-func TestCore(t *testing.T) { coretest.Run(t, bench()) }
+func TestCore(t *testing.T) { ctest.Run(t, bench()) }
 
 // What abi.h declares is what the binding's headers declare.
-func TestABI(t *testing.T) { coretest.ABI(t, "github.com/rajveermalviya/go-webgpu/wgpu", "lib/wgpu.h") }
+func TestABI(t *testing.T) { ctest.ABI(t, "github.com/rajveermalviya/go-webgpu/wgpu", "lib/wgpu.h") }
 
-func BenchmarkCore(b *testing.B) { coretest.Benchmark(b, bench()) }
+func BenchmarkCore(b *testing.B) { ctest.Benchmark(b, bench()) }
 
-func FuzzNewKernel(f *testing.F) { coretest.FuzzNewKernel(f, bench()) }
+func FuzzNewKernel(f *testing.F) { ctest.FuzzNewKernel(f, bench()) }
 
-func bench() coretest.Bench {
+func bench() ctest.Bench {
 	unseen := ""
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		unseen = "the linker there does not put functions in front of others"
 	}
-	return coretest.Bench{
+	return ctest.Bench{
 		Driver: New(),
 
 		RequestDevice: func() (any, error) {
@@ -51,7 +51,7 @@ func bench() coretest.Bench {
 			return device.(*wgpu.Device).CreateShaderModule(module(source))
 		},
 
-		CreateBuffer: func(device any, size uint64, usage coretest.Usage, mapped bool) (any, error) {
+		CreateBuffer: func(device any, size uint64, usage ctest.Usage, mapped bool) (any, error) {
 			return device.(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{
 				Size: size, Usage: wgpu.BufferUsage(usage), MappedAtCreation: mapped,
 			})

@@ -4,7 +4,7 @@ package core
 
 import "github.com/sublet-gpu/sublet/gpu/driver"
 
-// Inspection shows, and in part changes, the inside of a device. It is for tests: package coretest gets it from [Inspect].
+// Inspection shows, and in part changes, the inside of a device. It is for tests: package ctest gets it from [Inspect].
 type Inspection struct {
 	Users       func() int                    // calls under way that use the device outside of its lock
 	Strays      func() int                    // errors that no call waited for

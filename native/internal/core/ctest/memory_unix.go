@@ -2,7 +2,7 @@
 
 //go:build unix
 
-package coretest
+package ctest
 
 import (
 	"syscall"
