@@ -201,7 +201,7 @@ func addVariants(t *testing.T, p programs, f *fuse.Func) {
 	fold := kernels.Fold{Op: fuse.ReduceSum, Of: et}
 	for _, size := range []int{640, 641} {
 		each := map[kernels.Family]func(*kernels.Device) *kernels.Launch{
-			kernels.FamilyLinear:  func(d *kernels.Device) *kernels.Launch { return kernels.Linear(size, et, d) },
+			kernels.FamilyLinear:  func(d *kernels.Device) *kernels.Launch { return kernels.Linear(size, false, et, d) },
 			kernels.FamilyGrid:    func(d *kernels.Device) *kernels.Launch { return kernels.Grid(9, size, et, d) },
 			kernels.FamilyBlock:   func(d *kernels.Device) *kernels.Launch { return kernels.Block(64, size, et, d) },
 			kernels.FamilyRows:    func(d *kernels.Device) *kernels.Launch { l, _ := kernels.FoldRows(fold, 9, size, true, d); return l },
@@ -235,7 +235,7 @@ func addUnaligned(t *testing.T, p programs, et fuse.Type) {
 		}
 	}
 	for _, n := range []int{64, 65} {
-		p.launch(t, kernels.Linear(n, et, &kernels.Portable), f)
+		p.launch(t, kernels.Linear(n, false, et, &kernels.Portable), f)
 		p.launch(t, kernels.Grid(4, n, et, &kernels.Portable), f)
 	}
 }
@@ -255,7 +255,7 @@ func allPrograms(t *testing.T) programs {
 				continue
 			}
 			for _, odd := range []int{0, 1} {
-				p.launch(t, kernels.Linear(64+odd, et, &kernels.Portable), f)
+				p.launch(t, kernels.Linear(64+odd, false, et, &kernels.Portable), f)
 				p.launch(t, kernels.Grid(4, 64+odd, et, &kernels.Portable), f)
 				p.launch(t, kernels.Block(8+odd, 64+odd, et, &kernels.Portable), f)
 				p.launch(t, kernels.Block(800, 640+odd, et, &kernels.Device{Software: true, SIMD: kernels.SIMD}), crossed(f, odd == 0))
@@ -290,7 +290,7 @@ func allPrograms(t *testing.T) programs {
 // addPacked adds the kernels that write elements that share words; what reads them is the same text everywhere.
 func addPacked(t *testing.T, p programs, et fuse.Type) {
 	for _, f := range []*fuse.Func{chain(et, fuse.Vector), placing(et)} {
-		p.launch(t, kernels.Linear(65, et, &kernels.Portable), f)
+		p.launch(t, kernels.Linear(65, false, et, &kernels.Portable), f)
 		p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))

@@ -79,7 +79,7 @@ const million = 1 << 20
 
 func BenchmarkFma(b *testing.B) {
 	f := loads(3, fuse.Instr{Op: fuse.OpMul, X: 0, Y: 1}, fuse.Instr{Op: fuse.OpAdd, X: 3, Y: 2})
-	bench(b, kernels.Linear(million, fuse.F32, &kernels.Portable), f, 2*million, million, 1, million, 3)
+	bench(b, kernels.Linear(million, false, fuse.F32, &kernels.Portable), f, 2*million, million, 1, million, 3)
 }
 
 func BenchmarkChain(b *testing.B) {
@@ -87,11 +87,11 @@ func BenchmarkChain(b *testing.B) {
 	for i := range 10 {
 		f.Code = append(f.Code, fuse.Instr{Op: []fuse.Op{fuse.OpMul, fuse.OpAdd}[i%2], X: uint8(1 + i), Y: 0})
 	}
-	bench(b, kernels.Linear(million, fuse.F32, &kernels.Portable), f, 10*million, million, 1, million, 2)
+	bench(b, kernels.Linear(million, false, fuse.F32, &kernels.Portable), f, 10*million, million, 1, million, 2)
 }
 
 func BenchmarkExp(b *testing.B) {
-	bench(b, kernels.Linear(million, fuse.F32, &kernels.Portable), loads(1, fuse.Instr{Op: fuse.OpExp}), million, million, 1, million, 1)
+	bench(b, kernels.Linear(million, false, fuse.F32, &kernels.Portable), loads(1, fuse.Instr{Op: fuse.OpExp}), million, million, 1, million, 1)
 }
 
 func BenchmarkReduceRows(b *testing.B) {

@@ -21,17 +21,18 @@ const (
 )
 
 // Linear plans a pass over n elements of a type, at least one: operands and a result that are contiguous in one order, as a single row.
-func Linear(n int, t fuse.Type, d *Device) *Launch {
+// whole says that the last vector may be written as a whole, whatever n is.
+func Linear(n int, whole bool, t fuse.Type, d *Device) *Launch {
 	vectors := quads(n)
 	v := d.shipped().linear[shaders.Bit(vectors >= manyOfRow)]
 	var sooner *Launch
 	if d.Tuned != nil {
 		var later bool
 		if v, later = d.choose(FamilyLinear, t, 1, n, v); later {
-			sooner = Linear(n, t, d.untuned())
+			sooner = Linear(n, whole, t, d.untuned())
 		}
 	}
-	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0), v.size, v.each}}
+	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0 && !whole), v.size, v.each}}
 	l := k.launch(shaders.Ceil(vectors, v.size*v.each), n, vectors)
 	l.Sooner = sooner
 	return l

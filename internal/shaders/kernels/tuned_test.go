@@ -33,7 +33,7 @@ func everything(t *testing.T, d *Device) map[Family]string {
 	t.Helper()
 	fold := Fold{Op: fuse.ReduceSum}
 	names := map[Family]string{
-		FamilyLinear: Linear(1000, fuse.F32, d).Name(), FamilyGrid: Grid(30, 50, fuse.F32, d).Name(), FamilyBlock: Block(300, 500, fuse.F32, d).Name(),
+		FamilyLinear: Linear(1000, false, fuse.F32, d).Name(), FamilyGrid: Grid(30, 50, fuse.F32, d).Name(), FamilyBlock: Block(300, 500, fuse.F32, d).Name(),
 		FamilySoftmax: Softmax(30, 500, true, true, d).Name(), FamilySparse: (&SparseRows{Rows: 300, Cols: 64, Entries: 3000}).Launch(fuse.F32, d).Name(),
 	}
 	rows, _ := FoldRows(fold, 30, 5000, true, d)
@@ -122,7 +122,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	d.Tuned = answers(map[Family]string{FamilyLinear: "linear 256 4", FamilyBlock: "block 64 2"})
-	linear, block := Linear(1000, fuse.F32, &d).Sooner, Block(300, 500, fuse.F32, &d).Sooner
+	linear, block := Linear(1000, false, fuse.F32, &d).Sooner, Block(300, 500, fuse.F32, &d).Sooner
 	if linear == nil || linear.Name() != before[FamilyLinear] || block == nil || block.Name() != before[FamilyBlock] {
 		t.Errorf("until they are compiled: %v, %v", linear, block)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -26,11 +25,7 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 	case b.linear():
 		b.flatten()
 		b.result.Layout = flat(b.result.Layout)
-		n := b.cols
-		if p.ends(b.result) { // what is left of the last vector is nobody's, and kernels that write whole vectors are faster
-			n = 4 * shaders.Ceil(n, 4)
-		}
-		b.launch(kernels.Linear(n, t, d))
+		b.launch(kernels.Linear(b.cols, p.ends(b.result), t, d)) // what is left of the last vector is nobody's
 	case b.unaligned():
 		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row, b.result.Type.Size()))
 	case b.block:
