@@ -15,9 +15,10 @@ import (
 // Sorting a row takes its elements for whole numbers in the same order, each with its index, and merges runs of them that are
 // twice as long from pass to pass. Keys are in as many rows as there are, indices in as many below them.
 
-const (
-	SortedKeys = 4 // the width of the first runs
+// SortedKeys is the width of the first runs.
+const SortedKeys = 4
 
+const (
 	// How many keys an invocation writes: most adapters want more invocations than there are long runs.
 	mergedKeys         = 8
 	mergedKeysSoftware = 32
