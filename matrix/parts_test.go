@@ -222,7 +222,7 @@ func onDevice(t *testing.T, run func(dev *gpu.Device)) {
 func TestUnique(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(64)
-		for turn, size := range [][2]int{{1, 1}, {17, 33}, {3, 300}} {
+		for turn, size := range [][2]int{{1, 1}, {17, 33}, {3, 300}, {1, 128}, {1, 200}, {5, 51}, {1, 1024}, {40, 50}} {
 			values, counts := make([]int32, size[0]*size[1]), map[int32]int32{}
 			for i := range values {
 				values[i] = rng.Int32N(40) - 20
@@ -261,5 +261,29 @@ func TestUnique(t *testing.T) {
 		same(t, "none", readAll[int32](t, matrix.CountUnique[float32](empty)), []int32{0})
 		same(t, "no counts", readAll[int32](t, matrix.UniqueCounts[float32](empty, 2)), []int32{0, 0})
 		isError(t, matrix.Unique[float32](x, -1).Err(), buffer.ErrSize)
+	})
+}
+
+// TestSearchLengths searches in rows of many lengths: each doubling makes the search a step longer, which other kernels then hold.
+func TestSearchLengths(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for _, n := range []int{1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 200, 255, 256, 511, 512, 1023, 1024, 1500, 2047, 2048, 5000} {
+			row := make([]int32, n)
+			for i := range row {
+				row[i] = int32(3 * i)
+			}
+			a := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, n, row))
+			for _, queries := range [][]int32{{int32(n)}, {-1, 0, 1, int32(3 * n / 2), int32(3 * n)}} {
+				b := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, len(queries), queries))
+				want := make([]int32, len(queries))
+				for i, q := range queries {
+					at, _ := slices.BinarySearch(row, q)
+					want[i] = int32(at)
+				}
+				same(t, fmt.Sprintf("%d queries in %d", len(queries), n), readAll[int32](t, matrix.SearchSorted[int32](a, b)), want)
+				check(t, b.Close())
+			}
+			check(t, a.Close())
+		}
 	})
 }

@@ -41,8 +41,9 @@ type (
 	Options = timing.Options
 )
 
-// ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, and "softmax:777x333". Letters
-// behind products tell which factors are stored by columns, n or t for each: "product:64x64x64:nt".
+// ParseWork reads, for example, "product:300x500x700", the sizes of both factors' rows and of the columns, "sparse:5000x20x64", rows,
+// entries of a row and columns, and "softmax:777x333". Letters behind dense products tell which factors are stored by columns, n or t
+// for each: "product:64x64x64:nt".
 func ParseWork(text string) (Work, error) { return timing.ParseWork(text) }
 
 // Read reads results that [Results.Write] wrote, perhaps on another machine with the same adapter. What is no such file is

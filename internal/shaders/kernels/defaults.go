@@ -22,7 +22,6 @@ type defaults struct {
 	block   [2]*pass // few blocks and many
 	cols    [2]*pass // narrow matrices and wide ones
 	softmax [2]*pass // few rows and many
-	sparse  *pass
 }
 
 // table is the shipped defaults. What products are chosen by is in variants, with their rates, and in costs. Integrated and discrete
@@ -32,14 +31,13 @@ type defaults struct {
 // vectors of linear, as a good part of its time goes into reading the parameters and into finding its place. Workgroup memory is dear
 // there, and more partial results than keep the cores busy make the second pass of a reduction longer; threads of SIMD take workgroups
 // of 64 each, so that it needs more. A workgroup costs SwiftShader more than a few invocations, so that those of grid, and of block
-// where there are many, are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner. An
-// invocation of a sparse product reads an entry once for all its vectors.
+// where there are many, are large. Small workgroups of softmax leave enough for all cores, and few of them start sooner.
 var table = [...]defaults{
-	simd:        {&simdCosts, [2]*pass{&linear1, &linear1}, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}, &sparse4},
-	swiftShader: {&swiftShaderCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}, &sparse4},
-	software:    {&llvmpipeCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}, &sparse4},
-	integrated:  {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}, &sparse1},
-	discrete:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}, &sparse1},
+	simd:        {&simdCosts, [2]*pass{&linear1, &linear1}, &rowsChunks, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&colsChunks, &colsChunks}, [2]*pass{&softmax16, &softmax64}},
+	swiftShader: {&swiftShaderCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid256, [2]*pass{&block1, &block256}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	software:    {&llvmpipeCosts, [2]*pass{&linear1, &linear2}, &rows64, &grid64, [2]*pass{&block1, &block4}, [2]*pass{&cols1, &cols4}, [2]*pass{&softmax16, &softmax64}},
+	integrated:  {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
+	discrete:    {&llvmpipeCosts, [2]*pass{&linear1, &linear1}, &tree256, &grid64, [2]*pass{&block1, &block1}, [2]*pass{&colsMany, &colsMany}, [2]*pass{&softmaxLong, &softmaxLong}},
 }
 
 var (
@@ -60,8 +58,11 @@ var (
 	softmax16   = pass{form: softmaxRows, size: 16}
 	softmax64   = pass{form: softmaxRows, size: 64}
 	softmaxLong = pass{form: softmaxGroup}
-	sparse1     = pass{form: sparseRows, size: sparseSize, each: 1}
-	sparse4     = pass{form: sparseRows, size: sparseSize, each: 4}
+
+	// Sparse products are not in the table, so that a page that has none loads nothing of them before its first result. On software
+	// adapters an invocation reads an entry once for all its vectors.
+	sparse1 = pass{form: sparseRows, size: sparseSize, each: 1}
+	sparse4 = pass{form: sparseRows, size: sparseSize, each: 4}
 )
 
 // shipped returns the defaults of the device.

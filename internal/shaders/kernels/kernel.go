@@ -109,6 +109,12 @@ type form struct {
 	member     *member
 }
 
+// member is what a form brings itself that only some programs have: one of a family, or one that comes with the rest of a page's program.
+type member struct {
+	part  func(*Kernel, *fuse.Func) string // returns the form's own text for the fused region
+	whole func(*Kernel) bool               // reports whether each row ends with a whole vector; nil if indices may be out of range
+}
+
 var (
 	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL SIZE EACH", 0, 4, nil}
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY FOLD", 0, 4, nil}
@@ -121,10 +127,10 @@ var (
 	softmaxShort   = &form{"softmax/short", &softmaxShortText, "LOG SIZE QUADS", 0, 4, nil}
 	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4, nil}
 	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8, nil}
-	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4, nil}
-	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4, nil}
-	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4, nil}
-	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4, nil}
+	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4, &member{part: scanText}}
+	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4, &member{part: scanText}}
+	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4, &member{part: scanText}}
+	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4, &member{part: keyText}}
 	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 8, nil}
 	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4, nil}
 	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 16, nil}
@@ -249,10 +255,6 @@ func (k *Kernel) part(f *fuse.Func) string {
 		return k.fold.text()
 	case softmaxRows, softmaxShort, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
-	case scanPartsForm, scanRowsForm, scanChunksForm:
-		return scanText(k.fold.op, t)
-	case sortKeysForm:
-		return keyText(t)
 	case productOuter, productQuads:
 		shared := k.form == productQuads
 		return k.a.outerText("a", 1, k.lines, shared) + k.b.outerText("b", 2, 0, false) + addingText(t, shared)

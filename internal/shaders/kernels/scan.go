@@ -34,14 +34,14 @@ func Scan(op fuse.Reduction, rows, cols, stride int) *Launch {
 }
 
 // scanText writes what is folded, in elements.
-func scanText(op fuse.Reduction, t fuse.Type) string {
-	value := "bits"
+func scanText(k *Kernel, f *fuse.Func) string {
+	t, value := f.Type, "bits"
 	if t != fuse.U32 {
 		value = "bitcast<T>(bits)"
 	}
-	f := fold{op: op, of: t}
+	of := fold{op: k.fold.op, of: t}
 	return shaders.Fill("fn identity() -> T { return $0.x; }\nfn combine(x: T, y: T) -> T { return $1; }\n"+
-		"fn value(bits: u32) -> T { return $2; }\n", made(t, f.identity()), f.merging().Text(t, "x", "y"), value)
+		"fn value(bits: u32) -> T { return $2; }\n", made(t, of.identity()), of.merging().Text(t, "x", "y"), value)
 }
 
 // scan is the reference of the kernels that write running sums or products, and of the one that folds chunks.

@@ -19,12 +19,6 @@ type Special struct {
 // them out of programs that do not name them.
 var SIMD = &Special{planSIMD, planHeld}
 
-// member is what a form has that belongs to a family.
-type member struct {
-	part  func(*Kernel, *fuse.Func) string // returns the form's own text for the fused region
-	whole func(*Kernel) bool               // reports whether each row ends with a whole vector; nil if indices may be out of range
-}
-
 var (
 	//go:embed softmax/held.wgsl
 	softmaxHeldText string

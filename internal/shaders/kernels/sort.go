@@ -46,9 +46,9 @@ func SortTake(rows, cols, stride int, index bool) *Launch {
 }
 
 // keyText writes the function that makes a key.
-func keyText(t fuse.Type) string {
+func keyText(_ *Kernel, f *fuse.Func) string {
 	body := "x"
-	switch t {
+	switch f.Type {
 	case fuse.I32:
 		body = "bitcast<vec4<u32>>(x) ^ vec4<u32>(0x80000000u)"
 	case fuse.F32:

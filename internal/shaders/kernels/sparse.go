@@ -29,7 +29,10 @@ const SparseBase = 5
 
 // Launch plans the launch, for elements of a type.
 func (r *SparseRows) Launch(t fuse.Type, d *Device) *Launch {
-	v := d.shipped().sparse
+	v := &sparse1
+	if d.Software {
+		v = &sparse4
+	}
 	var sooner *Launch
 	if d.Tuned != nil {
 		var later bool

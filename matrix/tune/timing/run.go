@@ -59,8 +59,8 @@ func Run(ctx context.Context, dev *gpu.Device, known *Results, o Options) (*Resu
 		o.Work = Suite()
 	}
 	for _, w := range o.Work {
-		if err := w.check(); err != nil {
-			return nil, err
+		if code, why := w.wrong(); code != nil {
+			return nil, fail("Run", code, w.String(), ": ", why)
 		}
 	}
 	t, err := newTuner(ctx, dev)

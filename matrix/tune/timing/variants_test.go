@@ -3,6 +3,7 @@
 package timing
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -50,11 +51,12 @@ func (w *Work) reference(a, b []float32) (want []float64, slack float64) {
 		return want, float64(w.Inner) * 0x1p-24
 	case "sparse":
 		want = make([]float64, w.Rows*w.Cols)
-		values, indices, pointers := w.entries()
+		values := numbers(w.Rows, w.Inner)
+		indices, pointers := w.structure()
 		for i := range w.Rows {
 			for q := pointers[i]; q < pointers[i+1]; q++ {
 				for j := range w.Cols {
-					want[i*w.Cols+j] += float64(values[q]) * at(int(indices[q]), j)
+					want[i*w.Cols+j] += float64(math.Float32frombits(binary.LittleEndian.Uint32(values[4*q:]))) * at(int(indices[q]), j)
 				}
 			}
 		}

@@ -37,19 +37,18 @@ const mostElements = 1 << 26
 // for each: "product:64x64x64:nt".
 func ParseWork(text string) (Work, error) {
 	bad := func() error {
-		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or product:ROWSxINNERxCOLUMNS and sparse:ROWSxENTRIESxCOLUMNS, of ",
-			strings.Join(kernels.Families[:], ", "))
+		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or of products FAMILY:ROWSxINNERxCOLUMNS")
 	}
 	family, rest, _ := strings.Cut(text, ":")
 	sizes, letters, lettered := strings.Cut(rest, ":")
 	w := Work{Family: family}
 	var n []int
 	for s := range strings.SplitSeq(sizes, "x") {
-		v, err := strconv.Atoi(s)
+		v, err := strconv.ParseUint(s, 10, 31)
 		if err != nil {
 			return Work{}, bad()
 		}
-		n = append(n, v)
+		n = append(n, int(v))
 	}
 	if w.multiplies() && len(n) == 3 {
 		w.Rows, w.Inner, w.Cols = n[0], n[1], n[2]
@@ -60,8 +59,8 @@ func ParseWork(text string) (Work, error) {
 	} else if w.Rows = n[0]; len(n) == 2 && !lettered {
 		w.Cols = n[1]
 	}
-	if w.check() != nil {
-		return Work{}, bad()
+	if code, why := w.wrong(); code != nil {
+		return Work{}, fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), ": ", why)
 	}
 	return w, nil
 }
@@ -86,23 +85,22 @@ func (w Work) String() string {
 	return text
 }
 
-// check tells what is wrong with the work.
-func (w *Work) check() error {
+// wrong tells what is wrong with the work.
+func (w *Work) wrong() (code error, why string) {
 	large := func(a, b int) bool {
 		return a < 1 || b < 1 || a > mostElements || b > mostElements || a > mostElements/b
 	}
 	inner := max(w.Inner, 1)
 	switch {
 	case !slices.Contains(kernels.Families[:], w.Family):
-		return fail("Run", gpu.ErrInvalid, "no family ", strconv.Quote(w.Family), "; there are ", strings.Join(kernels.Families[:], ", "))
+		return gpu.ErrInvalid, "there are the families " + strings.Join(kernels.Families[:], ", ")
 	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && (!w.multiplies() || w.is(kernels.FamilySparse)),
 		w.is(kernels.FamilyVector) && w.Rows != 1, w.is(kernels.FamilyProduct) && w.Rows == 1, w.is(kernels.FamilySparse) && w.Inner > w.Rows:
-		return fail("Run", gpu.ErrInvalid, w.String(), ": products have three sizes, vectors one row, sparse rows at most as many entries ",
-			"as there are rows, and others two sizes")
+		return gpu.ErrInvalid, "products have three sizes, vectors one row, sparse rows at most as many entries as columns, others two sizes"
 	case large(w.Rows, w.Cols), large(w.Rows, inner), large(inner, w.Cols):
-		return fail("Run", gpu.ErrLimit, w.String(), ": sizes are at least 1, and matrices have at most ", mostElements, " elements")
+		return gpu.ErrLimit, "sizes are at least 1, and matrices have at most " + strconv.Itoa(mostElements) + " elements"
 	}
-	return nil
+	return nil, ""
 }
 
 // Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
@@ -157,33 +155,39 @@ func (b *bench) close() error {
 	return err
 }
 
-// entries makes those of a sparse matrix in CSR: as many in each row, one somewhere in each of as many parts of it.
-func (w *Work) entries() (values []matrix.Any, indices, pointers []int32) {
-	rng := rand.New(rand.NewPCG(uint64(w.Rows), uint64(w.Inner)))
+// structure makes that of a sparse matrix in CSR: as many entries in each row, one of each of as many parts of it, elsewhere from row to
+// row.
+func (w *Work) structure() (indices, pointers []int32) {
 	pointers = make([]int32, 1, w.Rows+1)
+	at := 0
 	for range w.Rows {
 		for e := range w.Inner {
-			start, end := e*w.Rows/w.Inner, (e+1)*w.Rows/w.Inner
-			values, indices = append(values, matrix.Any(2*rng.Float32()-1)), append(indices, int32(start+rng.IntN(end-start)))
+			indices = append(indices, int32((e*w.Rows+at)/w.Inner))
 		}
 		pointers = append(pointers, int32(len(indices)))
+		at = (at + 7919) % w.Rows // a prime
 	}
-	return values, indices, pointers
+	return indices, pointers
 }
 
-// random makes an operand of numbers between -1 and 1, always the same.
+// random makes an operand.
 func (b *bench) random(dev *gpu.Device, rows, cols int) (*dense, error) {
 	m, err := matrix.New[matrix.Any](dev, rows, cols)
 	if err != nil {
 		return nil, err
 	}
 	b.owned = append(b.owned, m)
+	return m, m.Buffer().Write(0, gpu.HostBytes(numbers(rows, cols)))
+}
+
+// numbers makes those of a matrix, between -1 and 1 and always the same.
+func numbers(rows, cols int) []byte {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	data := make([]byte, 0, 4*rows*cols)
 	for range rows * cols {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(2*rng.Float32()-1))
 	}
-	return m, m.Buffer().Write(0, gpu.HostBytes(data))
+	return data
 }
 
 // elements reads a matrix.
@@ -219,8 +223,8 @@ func (w *Work) build(dev *gpu.Device) (*bench, error) {
 	case w.is(kernels.FamilySparse):
 		make(&first, rows, cols, false)
 		if err == nil {
-			values, indices, pointers := w.entries()
-			b.factor, err = matrix.NewSparse(dev, matrix.CSR, rows, rows, values, indices, pointers)
+			indices, pointers := w.structure()
+			b.factor, err = matrix.SparseFrom[matrix.Any](dev, matrix.CSR, rows, rows, gpu.HostBytes(numbers(rows, w.Inner)), indices, pointers, 0)
 		}
 	case w.multiplies():
 		make(&first, rows, w.Inner, w.Layout&1 != 0)
