@@ -286,6 +286,7 @@ export class Caller {
     this.gpu.close();
     this.other.close();
     this.unhandled.stop();
+    this.registry.stop();
   }
 }
 

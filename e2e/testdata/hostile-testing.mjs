@@ -112,6 +112,9 @@ export class Registry {
     }
   }
 
+  /** Lets go of the tables, which keep programs. */
+  stop() { this.#tables.length = 0; }
+
   sizes(gpu) {
     const {buffers, liveBytes} = gpu.stats();
     // What goes by texts is a cache, and lists are of what is idle.

@@ -188,6 +188,7 @@ export async function lose(seed, most) {
   } finally {
     losses.stop();
     watch.stop();
+    registry.stop();
     gpu.close();
   }
 }

@@ -192,6 +192,7 @@ export async function press(seed, most) {
   } finally {
     shortage.stop();
     watch.stop();
+    registry.stop();
     cruncher.close();
     gpu.close();
   }
