@@ -3,6 +3,8 @@
 package matrix_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -55,6 +57,21 @@ func BenchmarkChain(b *testing.B) {
 			x, y, z, c := resident(b, dev, 512, 512), resident(b, dev, 512, 512), resident(b, dev, 512, 1), resident(b, dev, 512, 1)
 			run(b, dev, func() error { return c.Assign(matrix.Mul(x, y).Mul(z)) })
 		})
+	}
+}
+
+// BenchmarkNarrow multiplies whole numbers of 8 bits in 32 bits, as it is written, and by way of float32.
+func BenchmarkNarrow(b *testing.B) {
+	for what, written := range map[string]bool{"int32": true, "float32": false} {
+		for _, n := range []int{160, 256, 512} {
+			b.Run(fmt.Sprint(n, "/", what), func(b *testing.B) {
+				dev := benchDevice(b)
+				matrix.ComputeAsWritten(dev, written)
+				x := must[*matrix.Dense[int8]](b)(matrix.FromSlice(dev, n, n, slices.Repeat([]int8{-3, 5, 127, -128}, n*n/4)))
+				c := must[*matrix.Dense[int8]](b)(matrix.New[int8](dev, n, n))
+				run(b, dev, func() error { return c.Mul(x, x) })
+			})
+		}
 	}
 }
 

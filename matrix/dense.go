@@ -126,8 +126,8 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // slice by [Dense.Sync]. The matrix is never resized. The slice must not change while a call runs that reads it; after changing it, call
 // [Dense.Touch]. A slice of [Any] is [gpu.ErrUnsupported].
 //
-// Keep the matrix until results were synced: one that becomes garbage is closed, with its results. Matrices that were wrapped one by one
-// from the same slice do not know of each other's results; a second one of the same memory is a view or [Dense.Alias].
+// Keep the matrix until results were synced: one that becomes garbage is closed. Matrices that wrap the same memory see each other's
+// results, but closing one of them drops what neither Sync nor another one took over; views and [Dense.Alias] share it.
 //
 // The slice may be larger than the device's largest buffer, or than its budget ([gpu.WithMemory]); what is assigned to it is then
 // computed in parts, see [Dense.AssignContext]. For memory that is no slice of T there is [FromBuffer].

@@ -84,9 +84,15 @@ func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 	}
 }
 
-// factor resolves a product's operand to a matrix, with the transposes above it applied.
+// factor resolves a product's operand to a matrix, with the transposes above it applied. Of a matrix of small numbers that is converted
+// to larger ones it is that matrix: kernels convert what they load.
 func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 	n, transposed = expr.Resolve(n, transposed)
+	if n.Kind == expr.Map && n.Op == fuse.OpConvert && n.Args[0].Type.Packed() {
+		if op, ok := p.widened(n, transposed); ok {
+			return op
+		}
+	}
 	return p.materialise(n).read(transposed)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -247,4 +248,34 @@ func launches(p *plan.Plan) string {
 		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")
 	}
 	return b.String()
+}
+
+// TestNarrow multiplies whole numbers of 8 bits in float32 where that is worth it and there is room for it.
+func TestNarrow(t *testing.T) {
+	for _, c := range []struct {
+		m, k, n int
+		free    uint64
+		want    bool
+	}{
+		{256, 256, 256, 0, true},
+		{64, 5000, 64, 0, true},
+		{256, 256, 256, 1 << 22, true},
+		{64, 64, 64, 0, false},
+		{1, 4096, 4096, 0, false},
+		{256, 256, 256, 3 << 20, false},
+	} {
+		w := &workbench{}
+		to := w.operand(fuse.I8, c.m, c.n)
+		n := product(w.leaf(w.operand(fuse.I8, c.m, c.k)), w.leaf(w.operand(fuse.I8, c.k, c.n)))
+		p, err := plan.New(plan.Input{
+			Device: hardware, Root: n, To: to, Memories: w.memories, Free: c.free,
+			Operand: func(n *expr.Node) plan.Operand { return n.Source.(plan.Operand) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(p.Steps, func(s *plan.Step) bool { return s.Func.Type == fuse.F32 }); got != c.want {
+			t.Errorf("%v: in float32 %t:\n%s", c, got, launches(p))
+		}
+	}
 }

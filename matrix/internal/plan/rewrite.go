@@ -239,7 +239,11 @@ func (r *rewriter) make(n *expr.Node, b block) *expr.Node {
 	case expr.Leaf:
 		return r.pick(n, b)
 	case expr.Product:
-		return r.ruleChain(n, b)
+		made := r.ruleChain(n, b)
+		if !real(n) {
+			made = r.ruleNarrow(made)
+		}
+		return made
 	case expr.Reduce:
 		if made := r.ruleReduction(n, b); made != nil {
 			return made
