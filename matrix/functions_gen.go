@@ -1303,7 +1303,7 @@ func Slice[T Elem](a Operand[T], i, k, j, l int) *Expr[T] {
 }
 
 // PutRows is a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that
-// is named twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+// is named twice the last one counts; a number that is no row is passed over. Many numbers are sorted first.
 func PutRows[T Elem](a Operand[T], rows Operand[int32], b Operand[T]) *Expr[T] {
 	return &Expr[T]{shapingNode("PutRows", 60, typeOf[T](), []*node{from("PutRows", a), from("PutRows", rows), from("PutRows", b)})}
 }
@@ -1371,8 +1371,8 @@ func MulStack[T Elem](a, b Operand[T], count int) *Expr[T] {
 }
 
 // Histogram is how many elements of a are in each of the bins between low and high, a row. a has floats, the counts are
-// int32. The last bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements
-// and bins.
+// int32. The last bin has high, too; what is outside is passed over. It takes as many comparisons as elements and bins;
+// many are sorted instead.
 func Histogram[T Elem](a Operand[T], bins int, low, high float64) *Expr[int32] {
 	return &Expr[int32]{shapingNode("Histogram", 72, typeOf[T](), []*node{from("Histogram", a)}, float64(bins), float64(low), float64(high))}
 }

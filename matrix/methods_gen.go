@@ -750,7 +750,7 @@ func (a *Expr[T]) MatrixPower(k int) *Expr[T] { return MatrixPower(a, k) }
 func (a *Expr[T]) Slice(i int, k int, j int, l int) *Expr[T] { return Slice(a, i, k, j, l) }
 
 // PutRows is a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that
-// is named twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+// is named twice the last one counts; a number that is no row is passed over. Many numbers are sorted first.
 func (a *Expr[T]) PutRows(rows Operand[int32], b Operand[T]) *Expr[T] { return PutRows(a, rows, b) }
 
 // PutCols is a with the columns that a row or a column of numbers names replaced by those of b, in their order. It is as
@@ -796,8 +796,8 @@ func (a *Expr[T]) DotCols(b Operand[T]) *Expr[T] { return DotCols(a, b) }
 func (a *Expr[T]) MulStack(b Operand[T], count int) *Expr[T] { return MulStack(a, b, count) }
 
 // Histogram is how many elements of a are in each of the bins between low and high, a row. a has floats, the counts are
-// int32. The last bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements
-// and bins.
+// int32. The last bin has high, too; what is outside is passed over. It takes as many comparisons as elements and bins;
+// many are sorted instead.
 func (a *Expr[T]) Histogram(bins int, low float64, high float64) *Expr[int32] {
 	return Histogram(a, bins, low, high)
 }

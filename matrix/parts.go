@@ -57,9 +57,8 @@ func (s *shaping) putRows() *node {
 	if !s.same(true) || b.Rows == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
-	i, j := s.at(a.Rows, a.Cols)
-	_, k := s.at(1, b.Rows)
-	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisRows, 0, s.where(s.apply(fuse.OpEq, numbers, i), k, s.n(-1)))
+	_, j := s.at(a.Rows, a.Cols)
+	last := s.lastOf(numbers, a.Rows)
 	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.elements(b, last, j), a)
 }
 
@@ -69,10 +68,27 @@ func (s *shaping) putCols() *node {
 	if !s.same(false) || b.Cols == 0 || numbers.Err != nil {
 		return firstNode(numbers, a)
 	}
-	i, j := s.at(a.Rows, a.Cols)
-	k, _ := s.at(b.Cols, 1)
-	last := expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisCols, 0, s.where(s.apply(fuse.OpEq, numbers, j), k, s.n(-1)))
+	i, _ := s.at(a.Rows, a.Cols)
+	last := expr.NewTranspose(s.op, s.lastOf(expr.NewTranspose(s.op, numbers), a.Cols))
 	return s.where(s.apply(fuse.OpGe, last, s.n(0)), s.elements(b, i, last), a)
+}
+
+// comparedMost is how often numbers are compared with all that they may be: sorting more of them is faster.
+const comparedMost = 1 << 26
+
+// lastOf returns for each number from 0 to count-1 the place of the last one in a row that is that number, -1 where there is none, as a
+// column.
+func (s *shaping) lastOf(numbers *node, count int) *node {
+	i, _ := s.at(count, 1)
+	if numbers.Cols <= comparedMost/max(count, 1) {
+		_, k := s.at(1, numbers.Cols)
+		return expr.NewReduction(s.op, fuse.ReduceMax, fuse.AxisRows, 0, s.where(s.apply(fuse.OpEq, numbers, i), k, s.n(-1)))
+	}
+	zero, order := s.n(0), expr.NewSort(s.op, false, true, -1, numbers) // which leaves equal ones in their order
+	sorted := s.elements(numbers, zero, order)
+	last := s.plus(s.placesIn(sorted, s.plus(i, 1)), -1)
+	found := s.apply(fuse.OpAnd, s.apply(fuse.OpGe, last, zero), s.apply(fuse.OpEq, s.elements(sorted, zero, last), i))
+	return s.where(found, s.elements(order, zero, last), s.n(-1))
 }
 
 // hotMost is the most elements of a one-hot matrix for which scattered uses a dense product.
@@ -342,6 +358,11 @@ func (s *shaping) flat(a *node) *node {
 
 // counted returns a row with the number of elements of a row that equal 0, 1, ..., classes-1.
 func (s *shaping) counted(row *node, classes int) *node {
+	if row.Cols > comparedMost/max(classes, 1) {
+		sorted := expr.NewSort(s.op, false, false, -1, expr.NewConversion(s.op, fuse.I32, row))
+		_, j := s.at(1, classes)
+		return s.apply(fuse.OpSub, s.placesIn(sorted, s.plus(j, 1)), s.placesIn(sorted, j))
+	}
 	i, _ := s.at(classes, 1)
 	counts := expr.NewReduction(s.op, fuse.ReduceSum, fuse.AxisRows, 0, s.apply(fuse.OpEq, i, row))
 	return expr.NewTranspose(s.op, counts)

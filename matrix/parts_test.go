@@ -287,3 +287,45 @@ func TestSearchLengths(t *testing.T) {
 		}
 	})
 }
+
+// TestManyNumbers counts and replaces by so many numbers that they are sorted, where fewer are compared one by one.
+func TestManyNumbers(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const count = 70000
+		rng := newRand(71)
+		numbers, counts, bins := make([]int32, count), make([]int32, count), make([]int32, count)
+		x := make([]float32, count)
+		for i := range numbers {
+			numbers[i] = int32(rng.IntN(count+20) - 10)
+			if i%3 > 0 {
+				numbers[i] /= 64
+			}
+			x[i] = float32(numbers[i]) + 0.5
+			if n := numbers[i]; n >= 0 && n < count {
+				counts[n]++
+			}
+			if x[i] >= 0 && x[i] <= count {
+				bins[int(x[i])]++
+			}
+		}
+		m := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 1, count, numbers))
+		f := must[*dense](t)(matrix.FromSlice(dev, count, 1, x))
+		same(t, "counts", readAll[int32](t, matrix.BinCount[int32](m, count)), counts)
+		same(t, "counts of floats", readAll[int32](t, matrix.BinCount[float32](matrix.AddScalar[float32](f, -0.5), count)), counts)
+		same(t, "bins", readAll[int32](t, matrix.Histogram[float32](f, count, 0, count)), bins)
+
+		before, after := make([]float32, count), make([]float32, count)
+		for i := range before {
+			before[i] = float32(-i)
+		}
+		copy(after, before)
+		for i, n := range numbers {
+			if n >= 0 && n < count {
+				after[n] = x[i]
+			}
+		}
+		a := must[*dense](t)(matrix.FromSlice(dev, count, 1, before))
+		same(t, "rows", readAll[float32](t, matrix.PutRows[float32](a, m, f)), after)
+		same(t, "columns", readAll[float32](t, matrix.PutCols[float32](a.T(), m, f.T())), after)
+	})
+}

@@ -84,14 +84,27 @@ func (e entries) T() expr.Entries { return entries{e.of, !e.turned} }
 func (e entries) Derive(p pattern.Pattern, others ...expr.Entries) expr.Entries {
 	s := newSparse(e.of.dev, e.of.t, formatOf(&p), p.Rows, p.Cols)
 	s.index, s.ptr, s.sent = p.Index, p.Ptr, len(p.Index)
+	known := map[madeOf]bool{}
 	for _, o := range append(others, e) {
-		of := o.(entries).of
-		s.made = append(s.made, madeOf{of, of.changes.Load()})
+		for _, m := range o.(entries).of.origins() {
+			if !known[m] {
+				known[m] = true
+				s.made = append(s.made, m)
+			}
+		}
 	}
 	return entries{of: s}
 }
 
-// madeOf is an operand of the expression that made a matrix, and how often its structure had changed by then.
+// origins are the matrices that an expression has made a matrix of, or the matrix itself if it is none of an expression's.
+func (s *sparseCore) origins() []madeOf {
+	if s.made != nil {
+		return s.made
+	}
+	return []madeOf{{s, s.changes.Load()}}
+}
+
+// madeOf is a stored operand of the expression that made a matrix, and how often its structure had changed by then.
 type madeOf struct {
 	of      *sparseCore
 	changes uint32
@@ -106,16 +119,13 @@ func (s *sparseCore) current(op string) error {
 		if m.of.changes.Load() != m.changes {
 			return fail(op, ErrSparse, "the structure changed after the expression was built")
 		}
-		if err := m.of.current(op); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 // Derived implements [expr.Entries].
 func (e entries) Derived(list []int32) *node {
-	return &node{Kind: expr.Leaf, Type: fuse.I32, Rows: 1, Cols: len(list), Dev: e.of.dev, Source: numbers{e.of, list}}
+	return &node{Kind: expr.Leaf, Type: fuse.I32, Rows: 1, Cols: len(list), Dev: e.of.dev, Source: &numbers{e.of, list}}
 }
 
 // numbers is the Source of a list that the device has during evaluations alone.
@@ -125,10 +135,10 @@ type numbers struct {
 }
 
 // Current implements [exec.Source].
-func (l numbers) Current() (exec.Dense, error) { return integers(nil, 0), l.of.current("Assign") }
+func (l *numbers) Current() (exec.Dense, error) { return integers(nil, 0), l.of.current("Assign") }
 
 // List implements [exec.Lister].
-func (l numbers) List() []int32 { return l.list }
+func (l *numbers) List() []int32 { return l.list }
 
 // integers are the first words of a buffer as a row of int32.
 func integers(b *buffer.Buffer, count int) exec.Dense {

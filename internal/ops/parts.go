@@ -11,7 +11,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 	{
 		Name: "PutRows", Params: "a Operand[T], rows Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
 		Doc: "is a with the rows that a row or a column of numbers names replaced by those of b, in their order", Note: "Of a row that is named twice " +
-			"the last one counts; a number that is no row is passed over. Each row looks at all numbers.",
+			"the last one counts; a number that is no row is passed over. Many numbers are sorted first.",
 	},
 	{
 		Name: "PutCols", Params: "a Operand[T], cols Operand[int32], b Operand[T]", Shape: "a.rows, a.cols",
@@ -60,7 +60,7 @@ var parts = section(Shaping, "parts, stacks and counts", []Operation{
 	{
 		Name: "Histogram", Params: "a Operand[T], bins int, low, high float64", Real: true, Least: 3, Shape: "1, bins", Makes: "int32",
 		Doc: "is how many elements of a are in each of the bins between low and high, a row", Note: "a has floats, the counts are int32. The last bin has high, too; what is outside is " +
-			"passed over. It takes the time of as many comparisons as elements and bins.",
+			"passed over. It takes as many comparisons as elements and bins; many are sorted instead.",
 	},
 	{
 		Name: "BinCount", Params: "a Operand[T], classes int", Least: 1, JS: "bincount", Shape: "1, classes", Makes: "int32",

@@ -26,7 +26,7 @@ var Groups = []Group{
 	{"decompositions", "* LU Cholesky QR EigenSym SVD", "TestLU, TestSolve, TestSolveStack, TestCholesky, TestQR, TestEigen, TestSVD, TestDecompositions, TestSingular, TestConditions, TestDecompositionErrors, TestDevicesOfResults, TestMatrixExp, TestFactorNames"},
 	{"random numbers", "* NewRandom Random", "TestPhilox, TestRandom, TestRandomDistributions, TestRandomErrors, TestRandomSource, " +
 		"TestRandomIntegers, TestRandomValues, TestRandomExtremes, TestRandomRanges, TestRandomGoroutines, TestLongPermutation"},
-	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestSymmetric, TestCounts, TestUnique, TestSearchLengths, TestPartsErrors"},
+	{"parts, stacks and counts", "*", "TestParts, TestAddToMany, TestMulStack, TestSymmetric, TestCounts, TestUnique, TestManyNumbers, TestSearchLengths, TestPartsErrors"},
 	{"complex numbers", "*; and all that is defined for them", "TestComplexElementwise, TestComplexSpecials, TestComplexProducts, TestComplexSolve, TestComplexShapes, TestComplexErrors, TestComplexText"},
 	{"softmax", "*", "TestSoftmax, TestSoftmaxOfColumns, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},

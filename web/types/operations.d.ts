@@ -1795,7 +1795,7 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   matrixPower(k: number): Expr<T>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
-   * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   * twice the last one counts; a number that is no row is passed over. Many numbers are sorted first.
    *
    * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
    * @example
@@ -1910,7 +1910,8 @@ export interface ExprOperations<T extends DType> extends ElementOperations<"expr
   mulStack(b: Expr<T>, count: number): Expr<T>;
   /**
    * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
-   * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   * bin has high, too; what is outside is passed over. It takes as many comparisons as elements and bins; many are sorted
+   * instead.
    *
    * Shapes: `m x n` -> `1 x bins`.
    * @example
@@ -4626,7 +4627,7 @@ export interface GpuOperations {
   permutation<T extends DType = "float32">(n: number, seed?: number | { readonly dtype?: T }, stream?: number | { readonly dtype?: T }, options?: { readonly dtype?: T }): Expr<NoInfer<T>>;
   /**
    * a with the rows that a row or a column of numbers names replaced by those of b, in their order. Of a row that is named
-   * twice the last one counts; a number that is no row is passed over. Each row looks at all numbers.
+   * twice the last one counts; a number that is no row is passed over. Many numbers are sorted first.
    *
    * Shapes: `m x n`, `1 x k`, `k x n` -> `m x n`.
    * @example
@@ -4741,7 +4742,8 @@ export interface GpuOperations {
   mulStack<T extends DType>(a: Expr<T>, b: Expr<NoInfer<T>>, count: number): Expr<T>;
   /**
    * How many elements of a are in each of the bins between low and high, a row. a has floats, the counts are int32. The last
-   * bin has high, too; what is outside is passed over. It takes the time of as many comparisons as elements and bins.
+   * bin has high, too; what is outside is passed over. It takes as many comparisons as elements and bins; many are sorted
+   * instead.
    *
    * Shapes: `m x n` -> `1 x bins`.
    * @example

@@ -219,6 +219,9 @@ func (r *rewriter) rewritten(n *expr.Node, b block) *expr.Node {
 	made := r.done[k]
 	if made == nil {
 		made = r.make(n, b)
+		if made.Kind == expr.Sparse && n.Kind != expr.Sparse { // a dense matrix stays one: of operations on a sparse one other nodes are made
+			made = expr.NewConcat("Concat", fuse.AxisRows, made)
+		}
 		r.done[k] = made
 	}
 	return made
