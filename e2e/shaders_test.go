@@ -294,12 +294,23 @@ func addPacked(t *testing.T, p programs, et fuse.Type) {
 		p.launch(t, kernels.Block(8, 64, et, &kernels.Portable), f)
 	}
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
-	r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable}
-	r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true}
-	r.B = kernels.Operand{Type: et, Stride: 63, ColMajor: true}
-	best, err := r.Pick()
-	devtest.Check(t, err)
-	p.launch(t, best.First, chain(et.Compute(), fuse.Vector))
+	software := kernels.Portable
+	software.Software = true
+	for way := range 8 { // factors are also read as larger numbers
+		r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable, Type: et.Compute()}
+		if way&4 != 0 {
+			r.Device, r.Type = &software, fuse.F32
+		}
+		r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true, ColMajor: way&1 != 0}
+		r.B = kernels.Operand{Type: et, Stride: 64 - way&1, ColMajor: way&2 != 0, Vectors: way&1 == 0}
+		for _, rows := range []int{1, 64} {
+			r.M = rows
+			best, err := r.Pick()
+			devtest.Check(t, err)
+			p.launch(t, best.First, chain(r.Type, fuse.Vector))
+			r.Type = fuse.F32
+		}
+	}
 }
 
 // packing reads the factor of a product that is packed.

@@ -13,14 +13,18 @@ import (
 // TestNarrowProducts multiplies whole numbers of 8 bits, whose products are computed in float32: all bits are right, for sums of any
 // length, the largest numbers, and what is kept of them in 8 or 32 bits, with a sign or without.
 func TestNarrowProducts(t *testing.T) {
-	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		rng := newRand(70)
-		for _, s := range [][3]int{{64, 1024, 65}, {40, 2660, 44}, {165, 160, 166}, {33, 33, 4000}} {
-			narrowProducts(t, dev, s, func() int8 { return -128 }, func() int8 { return -128 })
-			narrowProducts(t, dev, s, func() uint8 { return 255 }, func() uint8 { return 255 })
-			narrowProducts(t, dev, s, func() int8 { return int8(rng.Int32()) }, func() uint8 { return uint8(rng.Int32()) })
+	test := func(sizes ...[3]int) func(t *testing.T, dev *gpu.Device) {
+		return func(t *testing.T, dev *gpu.Device) {
+			rng := newRand(70)
+			for _, s := range sizes {
+				narrowProducts(t, dev, s, func() int8 { return -128 }, func() int8 { return -128 })
+				narrowProducts(t, dev, s, func() uint8 { return 255 }, func() uint8 { return 255 })
+				narrowProducts(t, dev, s, func() int8 { return int8(rng.Int32()) }, func() uint8 { return uint8(rng.Int32()) })
+			}
 		}
-	})
+	}
+	onDevices(t, test([3]int{64, 1024, 65}, [3]int{40, 2660, 44}, [3]int{165, 160, 166}, [3]int{33, 33, 4000}))
+	t.Run("hardware", func(t *testing.T) { onHardwareKernels(t, test([3]int{64, 1028, 64})) })
 }
 
 // narrowProducts multiplies matrices of two types, or of one and another one as that.
