@@ -13,8 +13,6 @@ const (
 	mostExact = 1 << 24
 	// From so many multiplications on, and so many for each element of a factor, a product is worth its conversions.
 	narrowWork, narrowSide = 1 << 22, 32
-	// mostNarrow is how many elements a converted factor, or the parts of the result together, may have.
-	mostNarrow = 1 << 26
 )
 
 // ruleNarrow is a product of whole numbers of at most 8 bits by way of float32, which adapters but llvmpipe multiply faster than int32. It
@@ -30,14 +28,15 @@ func (r *rewriter) ruleNarrow(n *expr.Node) *expr.Node {
 	}
 	terms := mostExact / (largestOf(a.Type) * largestOf(b.Type)) &^ 3
 	parts := shaders.Ceil(depth, terms)
-	most := max(rows*depth, depth*cols, parts*rows*cols)
-	if most > mostNarrow || streams && r.Free > 0 && uint64(64*most) > r.Free {
+	m, k, c := uint64(rows), uint64(depth), uint64(cols)
+	most := 4 * max(m*k, k*c, m*c) // bytes of a converted factor or of a part of the result
+	if room := min(r.Device.Binding, r.Device.Buffer); most > room || streams && r.Free > 0 && 16*uint64(parts)*most > r.Free || uint64(parts)*most > 8*room {
 		return n
 	}
 	var sum *expr.Node
-	for k := 0; k < depth; k += terms {
-		end := min(k+terms, depth)
-		x, y := r.pick(a, block{0, rows, k, end}), r.pick(b, block{k, end, 0, cols})
+	for at := 0; at < depth; at += terms {
+		end := min(at+terms, depth)
+		x, y := r.pick(a, block{0, rows, at, end}), r.pick(b, block{at, end, 0, cols})
 		part := converted(fuse.I32, r.times(converted(fuse.F32, x), converted(fuse.F32, y)))
 		if sum == nil {
 			sum = part
