@@ -243,7 +243,7 @@ func (r *rewriter) make(n *expr.Node, b block) *expr.Node {
 		return r.pick(n, b)
 	case expr.Product:
 		made := r.ruleChain(n, b)
-		if !real(n) {
+		if n.Type != fuse.F32 {
 			made = r.ruleNarrow(made)
 		}
 		return made
