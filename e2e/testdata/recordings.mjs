@@ -160,6 +160,21 @@ export const tests = {
     same(await b.read(), [2, 3], 'what comes next');
   }),
 
+  // What computes lets the page have turns. A kernel that nobody has any more stays until it has computed what is queued.
+  closedWhileRunning: onBoth(async (gpu) => {
+    const n = 1200, a = gpu.ones(n, n), c = gpu.zeros(n, n), turn = () => new Promise((done) => setTimeout(done));
+    const run = await gpu.record(() => c.assign(a.matmul(a)));
+    run.run();
+    await turn();
+    run.close();
+    same([(await c.read())[n]], [n], 'of a recording that was closed');
+    const d = a.matmul(a).eval(), few = gpu.ones(2, 2), fns = Array.from({length: 1100}, (_, i) => gpu.fn(`fn many${i}(x: f32) -> f32 { return x + ${i}.5; }`));
+    await turn();
+    if (gpu.info.kind === 'cpu' && gpu.info.driver === 'simd') await Promise.all(fns.map((fn) => few.apply(fn).read())); // more kernels than are kept
+    same([(await d.read())[n]], [n], 'beside many kernels');
+    for (const x of [...fns, a, c, d, few]) x.close();
+  }),
+
   cheap: onBoth(async (gpu) => {
     check(await cost(gpu, 200, 3) > 0, 'the sums are right');
   }),

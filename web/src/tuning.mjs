@@ -19,8 +19,11 @@ export class Tuning {
     this.#session = session;
   }
 
-  /** @param {unknown} [options] */
-  async run(options) { return (await tuner()).run(this.#session, options); }
+  /** @param {any} [options] */
+  async run(options) {
+    const given = Array.isArray(options?.work) ? {...options, work: [...options.work]} : options; // before the page can change it
+    return (await tuner()).run(this.#session, given);
+  }
 
   async export() { return (await tuner()).exported(this.#session); }
 

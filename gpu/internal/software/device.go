@@ -248,7 +248,12 @@ func (d *Device) FreeBuffer(id driver.BufferID) {
 	}
 	if ok && b.block != nil {
 		if b.block.refs--; b.block.refs == 0 {
-			d.release(func() { d.engine.Free(b.bytes) })
+			free := func() { d.engine.Free(b.bytes) }
+			if d.goMemory && !d.gone { // the collector knows who needs it
+				free()
+			} else {
+				d.release(free)
+			}
 		}
 	}
 }

@@ -133,11 +133,7 @@ func (d *Device) release(free func()) {
 	switch {
 	case d.gone:
 		return
-	case d.goMemory: // which the collector knows who needs
-		free()
-		return
-	}
-	if over(d.queue.last) {
+	case over(d.queue.last):
 		free()
 		return
 	}

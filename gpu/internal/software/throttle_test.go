@@ -4,6 +4,7 @@ package software
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,6 +127,51 @@ func TestThrottleAndClose(t *testing.T) {
 			check(t, <-done) // their lists were taken before
 		}
 	})
+}
+
+// closingEngine tells when its programs are closed.
+type closingEngine struct {
+	testEngine
+	closed *atomic.Bool
+}
+
+func (e closingEngine) Compile(_ context.Context, k *driver.Kernel) (Program, error) {
+	return closingProgram{testProgram{k.Reference}, e.closed}, nil
+}
+
+type closingProgram struct {
+	testProgram
+	closed *atomic.Bool
+}
+
+func (p closingProgram) Close() { p.closed.Store(true) }
+
+// A kernel that is freed is closed when what was submitted before has run, also where memory is Go's.
+func TestFreedKernels(t *testing.T) {
+	for _, goMemory := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var closed atomic.Bool
+			runs := 0
+			d := New(Config{Info: testInfo, Engine: closingEngine{closed: &closed}, GoMemory: goMemory})
+			check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) {
+				time.Sleep(time.Millisecond)
+				if runs++; closed.Load() {
+					t.Error("it was closed before")
+				}
+			}}))
+			var list driver.CommandList
+			list.Bind(1, 0, nil)
+			check(t, d.Submit(&list))
+			d.launch(t, 10)
+			time.Sleep(time.Millisecond)
+			d.FreeKernel(1)
+			check(t, d.Wait(t.Context()))
+			if synctest.Wait(); runs != 10 || !closed.Load() {
+				t.Errorf("%d runs, closed %t", runs, closed.Load())
+			}
+			check(t, d.Close())
+		})
+	}
 }
 
 // In a page the goroutine pauses every slice, between two kernels.

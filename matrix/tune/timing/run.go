@@ -59,7 +59,7 @@ func Run(ctx context.Context, dev *gpu.Device, known *Results, o Options) (*Resu
 		o.Work = Suite()
 	}
 	for _, w := range o.Work {
-		if code, why := w.wrong(); code != nil {
+		if why, code := w.wrong(); code != nil {
 			return nil, fail("Run", code, w.String(), ": ", why)
 		}
 	}

@@ -59,7 +59,7 @@ func ParseWork(text string) (Work, error) {
 	} else if w.Rows = n[0]; len(n) == 2 && !lettered {
 		w.Cols = n[1]
 	}
-	if code, why := w.wrong(); code != nil {
+	if why, code := w.wrong(); code != nil {
 		return Work{}, fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), ": ", why)
 	}
 	return w, nil
@@ -86,21 +86,21 @@ func (w Work) String() string {
 }
 
 // wrong tells what is wrong with the work.
-func (w *Work) wrong() (code error, why string) {
+func (w *Work) wrong() (why string, code error) {
 	large := func(a, b int) bool {
 		return a < 1 || b < 1 || a > mostElements || b > mostElements || a > mostElements/b
 	}
 	inner := max(w.Inner, 1)
 	switch {
 	case !slices.Contains(kernels.Families[:], w.Family):
-		return gpu.ErrInvalid, "there are the families " + strings.Join(kernels.Families[:], ", ")
+		return "there are the families " + strings.Join(kernels.Families[:], ", "), gpu.ErrInvalid
 	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && (!w.multiplies() || w.is(kernels.FamilySparse)),
 		w.is(kernels.FamilyVector) && w.Rows != 1, w.is(kernels.FamilyProduct) && w.Rows == 1, w.is(kernels.FamilySparse) && w.Inner > w.Rows:
-		return gpu.ErrInvalid, "products have three sizes, vectors one row, sparse rows at most as many entries as columns, others two sizes"
+		return "products have three sizes, vectors one row, sparse rows at most as many entries as columns, others two sizes", gpu.ErrInvalid
 	case large(w.Rows, w.Cols), large(w.Rows, inner), large(inner, w.Cols):
-		return gpu.ErrLimit, "sizes are at least 1, and matrices have at most " + strconv.Itoa(mostElements) + " elements"
+		return "sizes are at least 1, and matrices have at most " + strconv.Itoa(mostElements) + " elements", gpu.ErrLimit
 	}
-	return nil, ""
+	return "", nil
 }
 
 // Suite returns the work that [Run] times by default. Each choice is also used for sizes between half and twice its own.
