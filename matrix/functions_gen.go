@@ -201,7 +201,7 @@ func Sigmoid[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sigmoid", fuse.OpSigmoid, from("Sigmoid", a))}
 }
 
-// Relu is a where it is positive and 0 elsewhere.
+// Relu is a where it is positive, 0 where it is negative, and NaN where it is NaN.
 func Relu[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Relu", fuse.OpRelu, from("Relu", a))}
 }

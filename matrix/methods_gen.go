@@ -127,7 +127,7 @@ func (a *Expr[T]) Erfc() *Expr[T] { return Erfc(a) }
 // Sigmoid is 1 / (1 + exp(-a)). Within 5 ulp.
 func (a *Expr[T]) Sigmoid() *Expr[T] { return Sigmoid(a) }
 
-// Relu is a where it is positive and 0 elsewhere.
+// Relu is a where it is positive, 0 where it is negative, and NaN where it is NaN.
 func (a *Expr[T]) Relu() *Expr[T] { return Relu(a) }
 
 // Softplus is log(1 + exp(a)). Within 4 ulp.

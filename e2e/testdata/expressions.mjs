@@ -169,6 +169,8 @@ export const tests = {
     for (const power of [-1, 0.5, 1, 2, 3, 4, -2, 0]) {
       same(await b.abs().pow(power).read(), Array.from(y, (v) => Math.abs(v) ** power), `pow ${power}`, 1e-5);
     }
+    same(await gpu.matrix(1, 4, [2, 1, -1, 0], {dtype: 'int32'}).pow(-1).read(), [0, 1, -1, 0], 'pow -1 of whole numbers');
+    await fails('ErrInvalid', 'a root of whole numbers', () => gpu.matrix(1, 1, [4], {dtype: 'int32'}).pow(0.5));
     same(await gpu.pow(2, a).read(), Array.from(x, (v) => 2 ** v), '2 to the power', 1e-6);
     same(await gpu.where(a.greater(0), a, b).read(), Array.from(x, (v, i) => v > 0 ? v : y[i]), 'where');
     same(await a.clamp(-0.25, 0.5).read(), Array.from(x, (v) => Math.min(Math.max(v, -0.25), 0.5)), 'clamp');

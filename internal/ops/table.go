@@ -148,7 +148,7 @@ var Table = slices.Concat(
 			Go: "1 / (1 + math.Exp(-x))", Gradient: "y % (1 - y)",
 		},
 		{
-			Name: "Relu", Doc: "is a where it is positive and 0 elsewhere", WGSL: "select(X, V(), X < V())", Uints: "X",
+			Name: "Relu", Doc: "is a where it is positive, 0 where it is negative, and NaN where it is NaN", WGSL: "select(X, V(), X < V())", Uints: "X",
 			Go: "pick(x < 0, 0, x)", Gradient: "a > 0",
 		},
 		{

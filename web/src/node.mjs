@@ -163,6 +163,7 @@ export function call(where, func, args) {
 /** x to a constant power: those that need no logarithm are spelled out. @param {string} where @param {Node} x @param {number} power */
 export function power(where, x, power) {
   resultOf(where, Op.Pow, x.type);
+  if (!x.type.real && [-1, 0.5].includes(power)) return binary(where, Op.Pow, x, scalar(where, x.type, power)); // whole numbers have no roots
   switch (power) {
     case -1: return unary(where, Op.Recip, x);
     case 0.5: return unary(where, Op.Sqrt, x);

@@ -403,7 +403,7 @@ export interface ElementOperations<K extends keyof Kinds, T extends DType> {
    */
   sigmoid(this: Kinds<FloatDType>[K]): Kinds<T>[K];
   /**
-   * a where it is positive and 0 elsewhere.
+   * a where it is positive, 0 where it is negative, and NaN where it is NaN.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
@@ -2545,14 +2545,14 @@ export interface GpuOperations {
   /** 1 / (1 + exp(-a)). */
   sigmoid<T extends FloatDType>(a: Tensor<T>): Tensor<T>;
   /**
-   * a where it is positive and 0 elsewhere.
+   * a where it is positive, 0 where it is negative, and NaN where it is NaN.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example
    * await gpu.relu(gpu.matrix(1, 3, [-1, 0, 2])).read(); // [0, 0, 2]
    */
   relu<T extends DType>(a: Expr<T>): Expr<T>;
-  /** a where it is positive and 0 elsewhere. */
+  /** a where it is positive, 0 where it is negative, and NaN where it is NaN. */
   relu<T extends DType>(a: Tensor<T>): Tensor<T>;
   /**
    * log(1 + exp(a)). Within 4 ulp.
