@@ -153,6 +153,7 @@ func TestFreedKernels(t *testing.T) {
 			var closed atomic.Bool
 			runs := 0
 			d := New(Config{Info: testInfo, Engine: closingEngine{closed: &closed}, GoMemory: goMemory})
+			d.queue.slice = 0
 			check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) {
 				time.Sleep(time.Millisecond)
 				if runs++; closed.Load() {
