@@ -296,19 +296,19 @@ func addPacked(t *testing.T, p programs, et fuse.Type) {
 	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
 	software := kernels.Portable
 	software.Software = true
-	for way := range 8 { // factors are also read as larger numbers
-		r := kernels.Request{M: 64, N: 64, K: 64, Device: &kernels.Portable, Type: et.Compute()}
-		if way&4 != 0 {
-			r.Device, r.Type = &software, fuse.F32
-		}
-		r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true, ColMajor: way&1 != 0}
-		r.B = kernels.Operand{Type: et, Stride: 64 - way&1, ColMajor: way&2 != 0, Vectors: way&1 == 0}
-		for _, rows := range []int{1, 64} {
-			r.M = rows
-			best, err := r.Pick()
-			devtest.Check(t, err)
-			p.launch(t, best.First, chain(r.Type, fuse.Vector))
-			r.Type = fuse.F32
+	for _, d := range []*kernels.Device{&kernels.Portable, &software} {
+		for _, to := range []fuse.Type{et.Compute(), fuse.F32} { // factors are also read as larger numbers
+			for way := range 8 {
+				r := kernels.Request{M: 64, N: 64, K: 64, Device: d, Type: to}
+				r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true, ColMajor: way&1 != 0}
+				r.B = kernels.Operand{Type: et, Stride: 64, Vectors: true, ColMajor: way&2 != 0}
+				if way&4 != 0 {
+					r.M, r.B.Stride, r.B.Vectors = 1, 63, false
+				}
+				best, err := r.Pick()
+				devtest.Check(t, err)
+				p.launch(t, best.First, chain(to, fuse.Vector))
+			}
 		}
 	}
 }

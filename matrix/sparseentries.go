@@ -3,6 +3,8 @@
 package matrix
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -84,11 +86,9 @@ func (e entries) T() expr.Entries { return entries{e.of, !e.turned} }
 func (e entries) Derive(p pattern.Pattern, others ...expr.Entries) expr.Entries {
 	s := newSparse(e.of.dev, e.of.t, formatOf(&p), p.Rows, p.Cols)
 	s.index, s.ptr, s.sent = p.Index, p.Ptr, len(p.Index)
-	known := map[madeOf]bool{}
 	for _, o := range append(others, e) {
 		for _, m := range o.(entries).of.origins() {
-			if !known[m] {
-				known[m] = true
+			if !slices.Contains(s.made, m) {
 				s.made = append(s.made, m)
 			}
 		}

@@ -129,16 +129,7 @@ func TestThrottleAndClose(t *testing.T) {
 	})
 }
 
-// closingEngine tells when its programs are closed.
-type closingEngine struct {
-	testEngine
-	closed *atomic.Bool
-}
-
-func (e closingEngine) Compile(_ context.Context, k *driver.Kernel) (Program, error) {
-	return closingProgram{testProgram{k.Reference}, e.closed}, nil
-}
-
+// closingProgram tells when it is closed.
 type closingProgram struct {
 	testProgram
 	closed *atomic.Bool
@@ -152,17 +143,15 @@ func TestFreedKernels(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var closed atomic.Bool
 			runs := 0
-			d := New(Config{Info: testInfo, Engine: closingEngine{closed: &closed}, GoMemory: goMemory})
-			d.queue.slice = 0
-			check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) {
+			d := prepared(t, 0, 0, func() {
 				time.Sleep(time.Millisecond)
 				if runs++; closed.Load() {
 					t.Error("it was closed before")
 				}
-			}}))
-			var list driver.CommandList
-			list.Bind(1, 0, nil)
-			check(t, d.Submit(&list))
+			})
+			k := d.kernels[1]
+			k.program = closingProgram{k.program.(testProgram), &closed}
+			d.kernels[1], d.goMemory = k, goMemory
 			d.launch(t, 10)
 			time.Sleep(time.Millisecond)
 			d.FreeKernel(1)

@@ -40,42 +40,32 @@ type source struct {
 }
 
 // cut finds the nodes of a tree that are evaluated by themselves, so that every kernel stays within the limits. A node that is used
-// several times and is cut off for one use becomes an operand of the others, which were measured without it: they are measured again
+// several times and is cut off for one use becomes an operand of the others, which were measured without it: all are measured again
 // until nothing more is cut.
 func (p *planner) cut(root *expr.Node) {
-	p.measure(root)
-	for before := 0; before < len(p.cuts); {
+	for before := -1; before < len(p.cuts); {
 		before = len(p.cuts)
-		p.cutAgain(root, map[*expr.Node]bool{}, true)
+		p.measures = map[*expr.Node]measure{}
+		p.measure(root)
 	}
 	delete(p.cuts, root)
 }
 
-// cutAgain measures again what begins a kernel of its own: the root, what is cut off, and what is not element-wise reads. measured tells
-// of the nodes that were visited whether they were measured.
-func (p *planner) cutAgain(n *expr.Node, measured map[*expr.Node]bool, begins bool) {
-	n, _ = expr.Resolve(n, false)
-	begins = begins || p.cuts[n]
-	was, visited := measured[n]
-	if begins && !was {
-		if m := p.measureAnew(n); !p.cuts[n] {
-			p.measures[n] = m
-		}
-	}
-	measured[n] = begins || was
-	if visited {
-		return
-	}
-	for i, a := range n.Args {
-		p.cutAgain(a, measured, !elementwise(n) || i == 0 && n.Kind == expr.Gather)
-	}
-}
-
 func (p *planner) measure(n *expr.Node) {
 	n, _ = expr.Resolve(n, false)
-	if _, ok := p.measures[n]; !ok {
-		p.measures[n] = p.measureAnew(n)
+	if _, ok := p.measures[n]; ok {
+		return
 	}
+	m := p.measureAnew(n)
+	if p.cuts[n] {
+		m = cutOff(n)
+	}
+	p.measures[n] = m
+}
+
+// cutOff is what a node puts into a kernel that is evaluated by itself.
+func cutOff(n *expr.Node) measure {
+	return measure{code: 1, calls: loadCalls, loads: []source{{n: n}}}
 }
 
 // measureAnew cuts operands off until what is left fits.
@@ -102,7 +92,7 @@ func (p *planner) measureAnew(n *expr.Node) measure {
 			return m
 		}
 		p.cuts[heaviest] = true
-		p.measures[heaviest] = measure{code: 1, calls: loadCalls, loads: []source{{n: heaviest}}}
+		p.measures[heaviest] = cutOff(heaviest)
 	}
 }
 

@@ -3,14 +3,13 @@
 package plan
 
 import (
-	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 const (
-	// mostExact is up to where float32 has all whole numbers.
-	mostExact = 1 << 24
+	// float32 has all whole numbers of up to so many bits, and the next one.
+	exactBits = 24
 	// From so many multiplications on, and so many for each element of a factor, a product is worth its conversions.
 	narrowWork, narrowSide = 1 << 22, 32
 )
@@ -22,21 +21,24 @@ func (r *rewriter) ruleNarrow(n *expr.Node) *expr.Node {
 		return n
 	}
 	a, b := narrow(n.Args[0]), narrow(n.Args[1])
-	rows, depth, cols := n.Rows, n.Args[0].Cols, n.Cols
-	if a == nil || b == nil || r.Device.Software && r.readsBytes() || min(rows, cols) < narrowSide || float64(rows)*float64(depth)*float64(cols) < narrowWork {
+	depth := n.Args[0].Cols
+	m, k, c := uint64(n.Rows), uint64(depth), uint64(n.Cols)
+	if a == nil || b == nil || r.Device.Software && r.readsBytes() || min(m, c) < narrowSide || m*k*c < narrowWork {
 		return n
 	}
-	terms := mostExact / (largestOf(a.Type) * largestOf(b.Type)) &^ 3
-	parts := shaders.Ceil(depth, terms)
-	m, k, c := uint64(rows), uint64(depth), uint64(cols)
+	terms := 1 << (exactBits - bitsOf(a.Type) - bitsOf(b.Type))
 	most := 4 * max(m*k, k*c, m*c) // bytes of a converted factor or of a part of the result
-	if room := min(r.Device.Binding, r.Device.Buffer); most > room || streams && r.Free > 0 && 16*uint64(parts)*most > r.Free || uint64(parts)*most > 8*room {
+	room := min(r.Device.Binding, r.Device.Buffer)
+	if streams && r.Free > 0 {
+		room = min(room, r.Free/16)
+	}
+	if most > room || k/uint64(terms)*most > 8*room {
 		return n
 	}
 	var sum *expr.Node
 	for at := 0; at < depth; at += terms {
 		end := min(at+terms, depth)
-		x, y := r.pick(a, block{0, rows, at, end}), r.pick(b, block{at, end, 0, cols})
+		x, y := r.pick(a, block{0, n.Rows, at, end}), r.pick(b, block{at, end, 0, n.Cols})
 		part := converted(fuse.I32, r.times(converted(fuse.F32, x), converted(fuse.F32, y)))
 		if sum == nil {
 			sum = part
@@ -69,19 +71,19 @@ func narrow(n *expr.Node) *expr.Node {
 	return from
 }
 
-// largestOf is the largest magnitude of a type of at most 8 bits.
-func largestOf(t fuse.Type) int {
+// bitsOf is how many bits the magnitude of a type of at most 8 bits has: it is at most the power of two.
+func bitsOf(t fuse.Type) int {
 	switch t {
 	case fuse.Bool:
-		return 1
+		return 0
 	case fuse.I8:
-		return 1 << 7
+		return 7
 	}
-	return 1<<8 - 1
+	return 8
 }
 
-// readsBytes reports whether products read small numbers as fast as larger ones: unlike those of SwiftShader, whose kernels load elements
-// one by one, and of driver simd, whose copy factors.
+// readsBytes reports whether products read small numbers as fast as larger ones. Kernels for SwiftShader do not, as they load elements one by
+// one, and those for driver simd multiply copies of factors in the type of the result.
 func (p *planner) readsBytes() bool { return !p.Device.SwiftShader && p.Device.SIMD == nil }
 
 // widened returns the matrix that a factor is converted from, if kernels of products can read that in its place, and convert as exactly.

@@ -110,7 +110,7 @@ func (p *planner) compute() {
 func newPlanner(in Input) *planner {
 	return &planner{
 		Input: in, plan: &Plan{Memories: in.Memories}, temps: map[*expr.Node]Operand{}, larges: map[*expr.Node]bool{},
-		cuts: map[*expr.Node]bool{}, measures: map[*expr.Node]measure{},
+		cuts: map[*expr.Node]bool{},
 	}
 }
 

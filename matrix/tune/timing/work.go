@@ -36,9 +36,7 @@ const mostElements = 1 << 26
 // entries of a row and columns, and "softmax:777x333". Letters behind dense products tell which factors are stored by columns, n or t
 // for each: "product:64x64x64:nt".
 func ParseWork(text string) (Work, error) {
-	bad := func() error {
-		return fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS, or of products FAMILY:ROWSxINNERxCOLUMNS")
-	}
+	bad := fail("ParseWork", gpu.ErrInvalid, strconv.Quote(text), " is not FAMILY:ROWSxCOLUMNS or FAMILY:ROWSxINNERxCOLUMNS")
 	family, rest, _ := strings.Cut(text, ":")
 	sizes, letters, lettered := strings.Cut(rest, ":")
 	w := Work{Family: family}
@@ -46,7 +44,7 @@ func ParseWork(text string) (Work, error) {
 	for s := range strings.SplitSeq(sizes, "x") {
 		v, err := strconv.ParseUint(s, 10, 31)
 		if err != nil {
-			return Work{}, bad()
+			return Work{}, bad
 		}
 		n = append(n, int(v))
 	}
@@ -54,7 +52,7 @@ func ParseWork(text string) (Work, error) {
 		w.Rows, w.Inner, w.Cols = n[0], n[1], n[2]
 		at := slices.Index([]string{"nn", "tn", "nt", "tt"}, letters)
 		if w.Layout = uint8(max(at, 0)); lettered && at < 0 {
-			return Work{}, bad()
+			return Work{}, bad
 		}
 	} else if w.Rows = n[0]; len(n) == 2 && !lettered {
 		w.Cols = n[1]
@@ -93,12 +91,12 @@ func (w *Work) wrong() (why string, code error) {
 	inner := max(w.Inner, 1)
 	switch {
 	case !slices.Contains(kernels.Families[:], w.Family):
-		return "there are the families " + strings.Join(kernels.Families[:], ", "), gpu.ErrInvalid
+		return "there are " + strings.Join(kernels.Families[:], ", "), gpu.ErrInvalid
 	case w.multiplies() != (w.Inner > 0), w.Layout > 3, w.Layout > 0 && (!w.multiplies() || w.is(kernels.FamilySparse)),
 		w.is(kernels.FamilyVector) && w.Rows != 1, w.is(kernels.FamilyProduct) && w.Rows == 1, w.is(kernels.FamilySparse) && w.Inner > w.Rows:
-		return "products have three sizes, vectors one row, sparse rows at most as many entries as columns, others two sizes", gpu.ErrInvalid
+		return "products have three sizes, others two; vectors have one row, sparse rows no more entries than columns", gpu.ErrInvalid
 	case large(w.Rows, w.Cols), large(w.Rows, inner), large(inner, w.Cols):
-		return "sizes are at least 1, and matrices have at most " + strconv.Itoa(mostElements) + " elements", gpu.ErrLimit
+		return "sizes are at least 1, matrices have at most 2^26 elements", gpu.ErrLimit
 	}
 	return "", nil
 }
