@@ -91,6 +91,7 @@ void core_buffer_free(core_device *d, uint32_t id, bool destroy) {
 	if (id >= d->nbuffers || !d->buffers[id].ref) return;
 	core_buffer b = d->buffers[id];
 	d->buffers[id] = (core_buffer){0};
+	if (destroy && d->held) core_flush(d); // to submit commands of a destroyed buffer is fatal
 	if (destroy) d->calls->destroy_buffer(b.ref);
 	if (d->pending && b.written == d->submission) d->pending += d->calls->buffer_size(b.ref);
 	d->calls->drop_buffer(b.ref);
@@ -125,7 +126,7 @@ core_signal *core_read(core_device *d, core_span const *span, WGPUBuffer staging
 			encoder, source, span->offset + i * span->pitch, staging, i * span->size, span->size);
 	uint64_t size = span->size * span->count, guard = span->guard ? CORE_GUARD : 0;
 	if (guard) d->calls->copy(encoder, d->guard, 0, staging, size, guard);
-	core_submit_encoder(d, encoder, error);
+	core_submit_encoder(d, encoder, false, error);
 	core_leave(d, error, outer);
 	if (error->type) return NULL;
 	return core_map(d, staging, false, 0, size + guard, error);

@@ -70,6 +70,9 @@ int core_wait(core_device *d, core_signal *s, core_backoff *p);
 // queue.c
 int core_flush(core_device *d);
 
+// core_holds reports whether commands are held back.
+bool core_holds(core_device *d);
+
 // core_backlog counts bytes that wait for a submission, and submits if they are too many.
 void core_backlog(core_device *d, uint64_t bytes);
 
@@ -106,6 +109,6 @@ void core_kernel_put(core_device *d, uint32_t id, WGPUComputePipeline pipeline, 
 
 // submit.c
 bool core_submit(core_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, core_data const *data,
-	core_error *error);
+	bool more, core_error *error);
 
 #endif

@@ -74,6 +74,7 @@ void core_close(core_device *d, bool keep) {
 		if (d->layouts[i]) core_layout_free(d, d->layouts[i]);
 	for (uint32_t i = 0; i < d->nbuffers; i++)
 		if (d->buffers[i].ref) d->calls->drop_buffer(d->buffers[i].ref);
+	if (d->held) d->calls->drop_commands(d->held); // of a lost device
 	if (d->clock) d->calls->drop_timestamps(d->clock);
 	if (d->times) d->calls->drop_buffer(d->times);
 	if (d->params) d->calls->drop_buffer(d->params);

@@ -46,6 +46,8 @@ type device struct {
 	blocks bool
 	done   uint64       // how many submissions of ours are known to be
 	waited atomic.Int64 // the last wait, in nanoseconds
+	holds  bool         // whether commands may be held back for a read
+	unread *time.Timer  // submits them if the read does not come; nil before any were held back
 
 	mu      *sync.Mutex // with OpenGL, one mutex for all devices
 	openGL  bool

@@ -13,6 +13,7 @@ type Inspection struct {
 	TrimStaging func(limit uint64)            // releases staging buffers until limit bytes are kept
 	SmallChunks func() (rowGap int)           // makes reads use the smallest staging buffers; rows with such a gap are read one by one
 	Listed      func() bool                   // whether the driver keeps a listing for the next device
+	Submissions func() uint64                 // how often the device has submitted to its queue
 	Lose        func()                        // marks the device lost, where the library's callback would
 	Pretend     func(buffer any) any          // makes a handle that says a buffer is this device's
 }

@@ -25,6 +25,11 @@ func Inspect(dev driver.Device) Inspection {
 		Strays:  func() int { return int(atomic.LoadInt32((*int32)(unsafe.Pointer(&d.watch.strays)))) },
 		Lose:    func() { atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1) },
 		Claimed: d.claimed,
+		Submissions: func() uint64 {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return uint64(C.core_submissions(d.c))
+		},
 		Pretend: func(buffer any) any {
 			ref, _ := d.lib.Buffer(buffer)
 			return d.lib.NewBuffer(unsafe.Pointer(C.core_handle(d.c)), ref)

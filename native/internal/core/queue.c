@@ -8,14 +8,28 @@
 
 static bool gone(core_device *d) { return __atomic_load_n(&d->gone, __ATOMIC_RELAXED); }
 
-// core_flush submits the writes that wait for it. It reports whether there were any.
-int core_flush(core_device *d) {
-	if (!d->pending || gone(d)) return 0;
-	d->calls->submit(d->queue, 0, NULL);
+// submit submits the commands that were held back, if there are any, and others after them.
+static void submit(core_device *d, WGPUCommandBuffer commands) {
+	WGPUCommandBuffer all[2];
+	size_t n = 0;
+
+	if (d->held) all[n++] = d->held;
+	if (commands) all[n++] = commands;
+	d->calls->submit(d->queue, n, all);
+	if (d->held) d->calls->drop_commands(d->held);
+	d->held = NULL;
 	d->pending = 0;
 	d->submission++;
+}
+
+// core_flush submits the writes that wait for it, and the commands that were held back. It reports whether there were any.
+int core_flush(core_device *d) {
+	if ((!d->pending && !d->held) || gone(d)) return 0;
+	submit(d, NULL);
 	return 1;
 }
+
+bool core_holds(core_device *d) { return d->held; }
 
 void core_backlog(core_device *d, uint64_t bytes) {
 	d->pending += bytes;
@@ -26,16 +40,17 @@ bool core_backlogged(core_device *d) { return d->pending >= CORE_BACKLOG; }
 
 uint64_t core_submissions(core_device *d) { return d->submission; }
 
-void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, core_error *error) {
+void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, bool hold, core_error *error) {
 	core_check(d, error);
 	if (gone(d)) core_fail(error, CORE_LOST, "lost");
 	if (!error->type) {
 		WGPUCommandBuffer commands = d->calls->finish(encoder);
 		core_check(d, error);
-		if (!error->type) {
-			d->calls->submit(d->queue, 1, &commands);
-			d->pending = 0;
-			d->submission++;
+		if (!error->type && hold && !d->held) {
+			d->held = commands;
+			commands = NULL;
+		} else if (!error->type) {
+			submit(d, commands);
 		}
 		if (commands) d->calls->drop_commands(commands);
 	}

@@ -27,6 +27,9 @@ func (d *device) Submit(list *driver.CommandList) error {
 	}
 	lock := d.lock
 	if d.blocks && submits(list) {
+		if err := d.letGo(op); err != nil {
+			return err
+		}
 		lock = func(op string) error { return d.lockIdle(context.Background(), op) }
 	}
 	if err := lock(op); err != nil {
@@ -68,11 +71,46 @@ func (d *device) Submit(list *driver.CommandList) error {
 	var e C.core_error
 	if C.core_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e) {
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes),
+		C.bool(list.More), &e) {
 		d.guard.submitted(list.Number)
+	}
+	if list.More {
+		d.hold()
 	}
 	d.noticeLoss()
 	return d.take(op, &e, fault.ErrInvalid)
+}
+
+// holdTime is how long commands are held back for a read that was announced.
+const holdTime = time.Millisecond
+
+// hold has what was held back submitted all the same if the read does not come, as its context has ended. It is called under the lock.
+func (d *device) hold() {
+	if d.holds = bool(C.core_holds(d.c)); !d.holds {
+		return
+	}
+	if d.unread == nil {
+		d.unread = time.AfterFunc(holdTime, func() { _ = d.letGo("Submit") })
+	} else {
+		d.unread.Reset(holdTime)
+	}
+}
+
+// letGo submits what is held back.
+func (d *device) letGo(op string) error {
+	d.mu.Lock()
+	holds := d.holds
+	if d.mu.Unlock(); !holds {
+		return nil
+	}
+	err := d.lockIdle(context.Background(), op)
+	if err == nil {
+		d.holds = false
+		C.core_flush(d.c)
+		d.mu.Unlock()
+	}
+	return err
 }
 
 // listBytes is about what the library takes for a list: a copy of what is written, and some of each command.

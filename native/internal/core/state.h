@@ -87,6 +87,7 @@ struct core_device {
 	bool gone;           // the library has said that the device is lost: it ends the process over a submission then
 	uint64_t pending;    // bytes that wait for a submission
 	uint64_t submission; // counts submissions
+	WGPUCommandBuffer held; // commands for which the next submission is waited, that of a read; NULL if there are none
 
 	// The segment of a list that is being recorded.
 	uint64_t serial; // counts encoders
@@ -124,9 +125,9 @@ core_signal *core_signal_new(core_error *error);
 
 // queue.c
 
-// core_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
-// between core_enter and core_leave.
-void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, core_error *error);
+// core_submit_encoder finishes an encoder and, if nothing was reported, submits it, or with hold keeps its commands for the next submission.
+// It releases the encoder. It is called between core_enter and core_leave.
+void core_submit_encoder(core_device *d, WGPUCommandEncoder encoder, bool hold, core_error *error);
 
 // kernel.c
 void core_layout_free(core_device *d, core_layout *l);

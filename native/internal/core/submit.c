@@ -23,13 +23,15 @@ static void end_pass(core_device *d) {
 	d->ndead = 0;
 }
 
-// end_segment submits what has been recorded, or drops it if there was an error.
-static void end_segment(core_device *d, core_error *error) {
+// end_segment submits what has been recorded, or drops it if there was an error. With hold it may be kept for the next submission, unless
+// others could map or destroy its buffers meanwhile.
+static void end_segment(core_device *d, bool hold, core_error *error) {
 	if (!d->encoder) return;
 	end_pass(d);
+	hold = hold && !d->nwatched;
 	for (uint32_t i = 0; i < d->nwatched; i++) core_probe(d, d->watched[i], error);
 	d->nwatched = 0;
-	core_submit_encoder(d, d->encoder, error);
+	core_submit_encoder(d, d->encoder, hold, error);
 	d->encoder = NULL;
 }
 
@@ -73,7 +75,7 @@ static void write(core_device *d, WGPUBuffer b, uint64_t offset, char const *byt
 
 static void op_write(core_device *d, uint32_t const *w, core_data const *data, core_error *error) {
 	core_buffer *b = &d->buffers[w[0]];
-	if (d->encoder && b->stamp == d->serial) end_segment(d, error);
+	if (d->encoder && b->stamp == d->serial) end_segment(d, false, error);
 	if (b->watched) core_look(d, b->ref, error);
 	if (error->type || !data[w[3]].size) return;
 	char const *bytes = (char const *)data[w[3]].bytes;
@@ -209,7 +211,7 @@ static bool make_clock(core_device *d, core_error *error) {
 
 // op_timestamp takes a place of the query set, each of which a segment can use once.
 static void op_timestamp(core_device *d, uint32_t const *w, core_error *error) {
-	if (d->encoder && d->ntimes == CORE_TIMES) end_segment(d, error);
+	if (d->encoder && d->ntimes == CORE_TIMES) end_segment(d, false, error);
 	if (error->type || !make_clock(d, error)) return;
 	end_pass(d);
 	begin_segment(d);
@@ -258,9 +260,11 @@ static void set_params(core_device *d, char const *params, size_t n, core_error 
 	d->nshown = n;
 }
 
-// core_submit reports whether the list has run a guarded kernel.
+// core_submit reports whether the list has run a guarded kernel. With more, a read follows, and the last segment is held back for it: a
+// submission costs as much as a small kernel.
 bool core_submit(core_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, core_data const *data,
-	core_error *error) {
+	bool more, core_error *error) {
+	if (d->held) core_flush(d); // before its parameters change
 	core_error *outer = core_enter(d, error);
 	d->guarded = false;
 	set_params(d, params, nparams, error);
@@ -278,7 +282,7 @@ bool core_submit(core_device *d, uint32_t const *words, size_t n, void const *pa
 		case OP_TIMESTAMP: op_timestamp(d, w + 1, error); break;
 		}
 	}
-	end_segment(d, error);
+	end_segment(d, more, error);
 	core_leave(d, error, outer);
 	return d->guarded;
 }

@@ -117,6 +117,10 @@ func (d *device) fetch(ctx context.Context, op string, span C.core_span, use fun
 		if s = C.core_read(d.c, &span, staging.ref, &e); s == nil {
 			d.drop(staging)
 		}
+		if d.holds && s != nil {
+			d.holds = false
+			d.unread.Stop()
+		}
 	}
 	d.noticeLoss()
 	d.mu.Unlock()

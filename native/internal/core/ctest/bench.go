@@ -123,6 +123,8 @@ var cases = []testCase{
 	{"RefusedAdoptions", testRefusedAdoptions},
 	{"UseAfterClose", testUseAfterClose},
 	{"ReadbackUnderGarbageCollection", testReadbackUnderGarbageCollection},
+	{"AnnouncedRead", testAnnouncedRead},
+	{"AnnouncedInVain", testAnnouncedInVain},
 	{"ReadInChunks", testReadInChunks},
 	{"StagingPool", testStagingPool},
 	{"LargeWrites", testLargeWrites},
