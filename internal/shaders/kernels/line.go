@@ -9,12 +9,13 @@ import (
 
 // The kernels for products of a single row.
 const (
-	lineStripe = 4 * 1024 // columns of a stripe: STRIPE of line.wgsl, in elements
-	lineRows   = 8        // rows of B that line.wgsl reads side by side
-	leastChunk = 16       // the fewest and the most quads of k in a part
-	mostChunk  = 96
-	dotsGroup  = 4                     // invocations of a workgroup of dots.wgsl
-	mostDots   = 4 * shaders.LoopLimit // the most elements of a column for dots.wgsl
+	lineStripe  = 4 * 1024 // columns of a stripe: STRIPE of line.wgsl, in elements
+	lineRows    = 8        // rows of B that line.wgsl reads side by side
+	enoughParts = 8        // how many parts of k are enough for processors' threads: to add them takes time, too
+	leastChunk  = 16       // the fewest and the most quads of k in a part
+	mostChunk   = 96
+	dotsGroup   = 4                     // invocations of a workgroup of dots.wgsl
+	mostDots    = 4 * shaders.LoopLimit // the most elements of a column for dots.wgsl
 )
 
 // single reports whether a product is that of a single row, and large enough for the kernels of such products.
@@ -38,7 +39,7 @@ func (c Factor) step() int { return 4 / c.Unit() }
 // planLine plans the product of a row and a matrix that is stored by rows.
 func planLine(r *Request) *Product {
 	wide := shaders.Ceil(r.N, lineStripe)
-	chunk := min(max(leastChunk, shaders.Ceil(quads(r.K), maxParts)), mostChunk) &^ 1
+	chunk := min(max(leastChunk, shaders.Ceil(quads(r.K), enoughParts)), mostChunk) &^ 1
 	parts := shaders.Ceil(quads(r.K), chunk)
 	k := Kernel{form: productLine}
 	k.a, k.b = Factor{Type: r.A.Type, AlongK: !r.A.ColMajor}, r.B.loads(r.K, r.N, r.N, false)
