@@ -64,7 +64,8 @@ const (
 
 // Assign is [Dense.Assign] on all devices of the group. Each computes some rows of the result (or columns, if it has few rows), as many as
 // fit its speed in former calls. Assign returns when the result is in its matrix: in the caller's memory if the matrix wraps some, so that
-// no [Dense.Sync] is needed, else on the matrix's device, which need not belong to the group. Operands are copied through the host to
+// no [Dense.Sync] is needed, else on the matrix's device, which need not belong to the group. All operands are on one device, as those of
+// any expression, which need not be that of the result and need not belong to the group either. They are copied through the host to
 // the devices that need them: some rows of element-wise operands and of the left factor of a product, and all of the right factor. A
 // device keeps these copies until the operand is closed, and later calls copy only what has changed. In a page, operands on another
 // device have to wrap memory and be synced.

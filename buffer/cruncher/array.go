@@ -5,6 +5,7 @@ package cruncher
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ type body struct {
 	flags   Flags
 	tracked bool   // only calls change the host's elements, and they increment version
 	version uint64 // of the host's elements
+	marked  uint64 // the version of the last [Any.MarkDirty]
 	release func()
 	closed  bool
 	users   map[*Cruncher]*residency // told when the array is closed
@@ -118,13 +120,17 @@ func Wrap[T Elem](name string, data []T) (*Array[T], error) {
 	return &Array[T]{a}, nil
 }
 
-// WrapStructs makes an array of bytes of the caller's structures, which hold no pointers, with ElementsPerItem set to
-// the size of one. Their size is a multiple of 4. Kernels see words, or with the flag Struct structs.
+// WrapStructs makes an array of bytes of the caller's structures, with ElementsPerItem set to the size of one. Their size is a multiple of
+// 4, otherwise the error is [ErrRange]. Structures that hold pointers, as strings and slices do, are [gpu.ErrInvalid]. Kernels see words,
+// or with the flag Struct structs.
 func WrapStructs[S any](name string, data []S) (*Any, error) {
 	var z S
 	size := int(unsafe.Sizeof(z))
 	if size == 0 || size%4 != 0 {
 		return nil, fail("WrapStructs", ErrRange, "structures of ", itoa(size), " bytes")
+	}
+	if !plain(reflect.TypeFor[S]()) {
+		return nil, fail("WrapStructs", gpu.ErrInvalid, "structures with pointers, which a kernel must not change")
 	}
 	a, err := newAny("WrapStructs", name, Bytes, gpu.HostBytes(host.BytesOf(data)))
 	if err != nil {
@@ -132,6 +138,23 @@ func WrapStructs[S any](name string, data []S) (*Any, error) {
 	}
 	a.flags.ElementsPerItem, a.record = size, size
 	return a, nil
+}
+
+// plain reports whether values of a type hold no pointers.
+func plain(t reflect.Type) bool {
+	switch kind := t.Kind(); kind {
+	case reflect.Array:
+		return t.Len() == 0 || plain(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if !plain(f.Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return kind >= reflect.Bool && kind <= reflect.Complex128
+	}
 }
 
 // WrapHost is [Wrap] for other host memory: a mapped file, or in a page a typed array. release, which may be nil, is called
@@ -201,10 +224,11 @@ func (a *Any) Len() int {
 func (a *Any) Track() { a.change(func(*Flags) { a.tracked = true }) }
 
 // MarkDirty says that the caller has written to the host memory. If the next call uploads the array, with Read or PartialRead, the
-// host's elements replace newer ones on devices.
+// host's elements replace newer ones on devices. Without it, newer elements of a tracked array stay, and are not uploaded over.
 func (a *Any) MarkDirty() {
 	a.change(func(f *Flags) {
 		a.version++
+		a.marked = a.version
 		if f.goesUp() {
 			a.overtake(a.all(), nil)
 		}

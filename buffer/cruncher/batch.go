@@ -33,7 +33,7 @@ type Batch struct {
 // not timed. A call waits only for elements that have to move from one device to another.
 //
 // If queue returns an error, the results of the calls that it queued are copied to the host all the same. If copying fails, host memory
-// is unchanged, and the newest elements are on the devices only.
+// is unchanged, and the newest elements are on the devices only. Calls that upload arrays begin with the host's elements again.
 //
 // If a lost device alone had results of the batch, calls that need them and the batch itself are [ErrStale], and host memory is
 // unchanged. The calls may be queued again, in another batch.
@@ -126,6 +126,7 @@ func (cr *Cruncher) abandon() {
 		}
 	}
 	for _, r := range cr.arrays {
+		r.again = r.again || len(r.values.Newest(r.array.all(), memory.Pending)) > 0
 		r.values.Change(r.array.all(), memory.Pending, memory.Newer)
 		r.batch = nil
 		cr.tell(r)

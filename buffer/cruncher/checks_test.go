@@ -132,6 +132,20 @@ func TestNil(t *testing.T) {
 	}
 	_, err = cruncher.WrapStructs("a", []struct{ a, b, c byte }{{}})
 	refused(t, "structures of 3 bytes", err, cruncher.ErrRange)
+	_, err = cruncher.WrapStructs("a", [][2]struct {
+		a uint64
+		b *int
+	}{{}})
+	refused(t, "pointers", err, gpu.ErrInvalid)
+	_, err = cruncher.WrapStructs("a", []string{"a"})
+	refused(t, "strings", err, gpu.ErrInvalid)
+	_, err = cruncher.WrapStructs("a", []struct {
+		a [0]*int
+		b [2]complex64
+		c bool
+		d uintptr
+	}{{}})
+	check(t, err)
 	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.HostBytes(make([]byte, 6)), nil)
 	refused(t, "half an element", err, cruncher.ErrRange)
 	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: make([]byte, 6), Size: 8}, nil)

@@ -67,6 +67,46 @@ func TestResidentUpload(t *testing.T) {
 	}
 }
 
+// TestReadOfNewer uploads arrays that only devices have the newest elements of: those stay, unless the caller says that the host's changed.
+func TestReadOfNewer(t *testing.T) {
+	const n = 640
+	for devs := 1; devs <= 3; devs++ {
+		for _, partial := range []bool{false, true} {
+			cr := newCruncher(t, devs, checksSource, shifting())
+			a := newArray[uint32](t, "a", n)
+			edit(a).Write(false).Read(!partial).PartialRead(partial)
+			inc := func() {
+				t.Helper()
+				check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: n, Local: 8}))
+			}
+			inc()
+			if up := moved(cr, func() { inc(); inc() }).Up; devs == 1 && up != 0 {
+				t.Errorf("%d bytes were uploaded again", up)
+			}
+			if !a.Stale() {
+				t.Error("the devices have the newest elements, and the array is not stale")
+			}
+			check(t, cr.Fetch(t.Context(), a.Any))
+			same(t, "after three calls", a.Data(), slices.Repeat([]uint32{3}, n))
+
+			inc()
+			check(t, a.Set(5, 100))
+			inc()
+			check(t, cr.Fetch(t.Context(), a.Any))
+			want := slices.Repeat([]uint32{5}, n)
+			want[5] = 101
+			same(t, "after an element was set", a.Data(), want)
+
+			inc()
+			clear(a.Data())
+			a.MarkDirty()
+			inc()
+			check(t, cr.Fetch(t.Context(), a.Any))
+			same(t, "after all were", a.Data(), slices.Repeat([]uint32{1}, n))
+		}
+	}
+}
+
 func TestPin(t *testing.T) {
 	cr := newCruncher(t, 2, checksSource, shifting(), cruncher.WithCoherence(cruncher.Pin))
 	a := newArray[uint32](t, "a", 100)

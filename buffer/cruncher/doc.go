@@ -39,7 +39,7 @@
 // no flag copied back are newer on the devices than on the host: [Any.Stale] reports this, [Array.At] and similar methods return
 // [ErrStale], and [Cruncher.Fetch], or AutoFetch in [Flags], copies the elements to the host. Changes that the caller makes to host
 // memory count if they are made by the array's methods or followed by [Any.MarkDirty]. An array of [Wrap] is taken to have changed
-// before every call unless [Any.Track] is called.
+// before every call unless [Any.Track] is called. A call that uploads elements uploads those that have changed, over newer ones too.
 //
 // If a device is lost during a call, the remaining devices repeat the call from the values with which it began. The error is
 // [gpu.ErrDeviceLost] if no device remains, and [ErrStale] if an element that the call needs no longer exists anywhere: because the

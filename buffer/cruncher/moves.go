@@ -56,7 +56,11 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		for _, p := range pieces {
-			a.values.Upload(a.array.bytes(p.has[k].host))
+			host := a.array.bytes(p.has[k].host)
+			if a.renewed { // what the caller wrote counts, and not what only devices have
+				a.values.Change(host, memory.Newer, memory.Apart)
+			}
+			a.values.Upload(host)
 		}
 	}
 	return cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) })
@@ -64,21 +68,33 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 
 // present makes sure that the newest values that a device needs still exist, and may be moved.
 func (cr *Cruncher) present(a *argument, device int, h *holding) error {
-	needs := []memory.Region{a.array.bytes(h.newest)}
-	for _, s := range a.values.Newest(a.array.bytes(h.host), memory.Pending) {
-		needs = append(needs, s.Region)
+	newest := []memory.Region{a.array.bytes(h.newest)}
+	if !a.renewed {
+		newest = append(newest, a.onDevices(h.host, memory.Newer)...)
 	}
-	for i, need := range needs {
+	for _, need := range newest {
 		for _, s := range a.values.Lacking(device, need) {
-			switch {
-			case s.Lost && !a.access.writeOnly: // else what kernels leave out is undefined
-				return fail("Compute", ErrStale, a.array.elements(s.Region))
-			case i == 0 && s.Replica != nil && cr.conf.coherence == Strict:
+			if s.Replica != nil && cr.conf.coherence == Strict {
 				return fail("Compute", ErrMigration, a.array.name)
 			}
 		}
 	}
+	for _, need := range append(newest, a.onDevices(h.host, memory.Pending)...) {
+		for _, s := range a.values.Lacking(device, need) {
+			if s.Lost && !a.access.writeOnly { // else what kernels leave out is undefined
+				return fail("Compute", ErrStale, a.array.elements(s.Region))
+			}
+		}
+	}
 	return nil
+}
+
+// onDevices lists where elements are in a state, or in one after it.
+func (r *residency) onDevices(s span, state memory.State) (list []memory.Region) {
+	for _, n := range r.values.Newest(r.array.bytes(s), state) {
+		list = append(list, n.Region)
+	}
+	return list
 }
 
 // house allocates the memory for a piece.

@@ -23,6 +23,8 @@ type residency struct {
 	step    int    // windows begin at multiples of so many bytes
 	version uint64 // of the host's side, as last looked at
 	batch   *Batch // in which that was
+	renewed bool   // the call at hand, if it uploads, begins with the host's elements, whatever is newer
+	again   bool   // the next one does, as a batch was given up whose calls may be made again
 	used    uint64 // when, in the order of all uses of arrays
 	goesUp  bool   // what the host has, with the last call
 }
@@ -62,6 +64,8 @@ func (r *residency) look(batch *Batch) {
 	r.array.mu.Lock()
 	defer r.array.mu.Unlock()
 	same := r.array.tracked || batch != nil && batch == r.batch
+	r.renewed = !r.array.tracked || r.array.marked > r.version || r.again
+	r.again = false
 	if !same || r.array.version != r.version {
 		r.version = r.array.version
 		r.values.HostChanged(r.array.all(), memory.Apart)
@@ -122,8 +126,8 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 	})
 }
 
-// Fetch copies to host memory the elements of arrays that only devices have. If it fails no array is changed. It is [ErrStale] if a
-// device that had such elements is lost, and [ErrBatch] while a batch is open.
+// Fetch copies to host memory the elements of arrays that only devices have, of no array if none is named. If it fails no array is
+// changed. It is [ErrStale] if a device that had such elements is lost, and [ErrBatch] while a batch is open.
 func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 	return cr.bringHome(ctx, "Fetch", arrays...)
 }

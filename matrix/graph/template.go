@@ -55,7 +55,7 @@ const defaultPool = 8
 const maxBlock = math.MaxInt >> 16
 
 // Template makes a template of rows x cols matrices, stored by rows: of dtype.Float32, Float16, Int32 or Uint32, or of bytes,
-// dtype.Uint8, which are no matrix. Mistakes are faults of the graph.
+// dtype.Uint8, which are no matrix. The name is for messages; others may have the same. Mistakes are faults of the graph.
 func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ...Format) *Template {
 	t := &Template{Format: last(format), g: g, name: name, rows: rows, cols: cols, dtype: elem}
 	t.Initial = slices.Clone(t.Initial)

@@ -68,8 +68,12 @@ func init() {
 
 // Use reads the file of a device's adapter and makes expressions on the device use the fastest variants. Without this call that happens in
 // the background when the device is first used. If there is no file it does nothing. A file that does not fit is ignored, and the error
-// says why: [gpu.ErrInvalid] if it is no file of timings, [gpu.ErrUnsupported] if it is of another adapter or of other kernels.
+// says why: [gpu.ErrInvalid] if it is no file of timings, [gpu.ErrUnsupported] if it is of another adapter or of other kernels. A device
+// that is closed or nil is [gpu.ErrClosed].
 func Use(dev *gpu.Device) error {
+	if err := dev.Usable(); err != nil {
+		return fail("Use", err)
+	}
 	return timing.Use(dev, func() (*Results, error) { return Load(dev.Info()) })
 }
 

@@ -201,6 +201,15 @@ func TestHostileFiles(t *testing.T) {
 	if err := new(Results).Apply(dev); !errors.Is(err, gpu.ErrInvalid) {
 		t.Error(err)
 	}
+	var none *Results
+	if err := none.Check(dev.Info()); !errors.Is(err, gpu.ErrInvalid) || none.Text() != "" {
+		t.Errorf("nil results are %q, %v", none.Text(), err)
+	}
+	for _, d := range []*gpu.Device{nil, {}} {
+		if err := errors.Join(Use(d), none.Apply(d)); !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("no device: %v", err)
+		}
+	}
 }
 
 // TestNothingWaits computes while a tuner runs on the same adapter, and while a file is being read.
@@ -261,12 +270,13 @@ func TestErrors(t *testing.T) {
 	if _, err := Run(t.Context(), dev, Options{Rounds: -1}); !errors.Is(err, gpu.ErrInvalid) {
 		t.Error(err)
 	}
-	for _, d := range []*gpu.Device{nil, devtest.Open(t, "cpu")} {
+	cpu := devtest.Open(t, "cpu")
+	for _, d := range []*gpu.Device{nil, cpu} {
 		if _, err := Run(t.Context(), d, Options{}); !errors.Is(err, gpu.ErrUnsupported) {
 			t.Error(err)
 		}
-		devtest.Check(t, Use(d))
 	}
+	devtest.Check(t, Use(cpu))
 	for _, text := range []string{"", "x", "product", "product:1x2", "product:2x2x2:xy", "softmax:3", "softmax:3x3:tn", "softmax:3x99999999999999999999", "grid:0x4", "vector:2x2x2", "product:99999x99999x99999"} {
 		if w, err := ParseWork(text); !errors.Is(err, gpu.ErrInvalid) {
 			t.Errorf("%q: %+v, %v", text, w, err)

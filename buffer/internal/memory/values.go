@@ -137,11 +137,11 @@ func (p *part) leave(r *Replica) {
 	}
 }
 
-// Upload says that the devices' values of a region are the host's from now on, but for pending ones. Replicas get them when they are
-// updated.
+// Upload says that the devices' values of a region are the host's from now on, but for those that are newer. Replicas get them when they
+// are updated.
 func (v *Values) Upload(w Region) {
 	v.edit(w, func(p *part) {
-		if p.state == Apart || p.state == Newer {
+		if p.state == Apart {
 			*p = part{lo: p.lo, hi: p.hi}
 		}
 	})

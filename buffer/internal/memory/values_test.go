@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
@@ -91,7 +92,7 @@ func (m *model) follow() {
 
 func (m *model) step() string {
 	all, w := memory.Between(0, modelBytes), m.region()
-	switch op := m.rng.IntN(9); op {
+	switch op := m.rng.IntN(10); op {
 	case 0, 1:
 		r := m.use(w)
 		m.scribble(w, m.device)
@@ -99,9 +100,18 @@ func (m *model) step() string {
 		m.values.Wrote(r, w, memory.Newer)
 		return fmt.Sprint("write ", w)
 	case 2:
+		m.values.Change(w, memory.Newer, memory.Apart)
 		m.values.Upload(w)
 		copy(m.device[w.Offset:w.End()], m.host[w.Offset:])
 		return fmt.Sprint("upload ", w)
+	case 9:
+		newer, device := m.values.Newest(w, memory.Newer), slices.Clone(m.device)
+		m.values.Upload(w)
+		copy(m.device[w.Offset:w.End()], m.host[w.Offset:])
+		for _, s := range newer {
+			copy(m.device[s.Offset:s.End()], device[s.Offset:])
+		}
+		return fmt.Sprint("upload what is not newer of ", w)
 	case 3:
 		m.scribble(w, m.host)
 		m.values.HostChanged(all, memory.Apart)

@@ -6,9 +6,8 @@ import "strings"
 
 // Effort bounds what a compiler has to do. Compilers put each function into those that call it, and the time that they take, and for some
 // statements the memory, grows with the square of what comes together. In these units, 65536 take Mesa's llvmpipe, the slowest of those
-// measured, up to 30 seconds of one core and 450 MB, of whatever statements they are: as many declarations, a tenth as many changes of
-// memory, 1500 calls, 800 returns, 500 atomic operations,
-// 250 loops, or a table of 1000 elements.
+// measured, up to 30 seconds of one core and 450 MB, of whatever statements they are: as many declarations, 1000 elements of memory that
+// are set to others, 1500 calls, 800 returns, 500 atomic operations, 250 loops, or a table of 1000 elements.
 const (
 	Effort    = 1 << 16
 	Unlimited = manyBytes // of kernels that are known to be compiled
@@ -19,6 +18,8 @@ const (
 	callEffort      = 15   // besides that of the bracket
 	statementEffort = 8    // of one that is no declaration
 	builtinEffort   = 16   // of a function, and of a product that may be one of matrices
+	indexEffort     = 8    // of an element's address that a variable tells
+	sumEffort       = 24   // of one that has to be computed
 	syncEffort      = 128  // of an atomic operation or a barrier
 	listShare       = 16   // of the square of the number of elements: a compiler writes each to its place in an array
 )
@@ -41,6 +42,10 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			}
 			first = true
 			continue
+		case c == '[' && int(m.Match[i]) > i+2:
+			f.effort += sumEffort
+		case c == '[' && m.At(i+1) > ":": // a name, not a number
+			f.effort += indexEffort
 		case c == '(' || c == '[':
 			f.effort += 1 + m.listEffort(i)
 		case c == '&' || c == '|': // twice where what follows them is a branch

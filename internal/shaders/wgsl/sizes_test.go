@@ -20,6 +20,7 @@ func excess(t *testing.T, before, body string) string {
 func TestExcess(t *testing.T) {
 	const types = `const N = 64; const M: u32 = N * (N / 2 + 1u) % 2000 << 2u; const Z = 0; struct S { a: vec3<f32>, b: u32, c: array<atomic<u32>, 3> }
 		alias A = array<vec3f, 2>; struct B { @size(100) a: u32, @align(64) b: mat3x3<f32> }`
+	const memory = "@group(0) @binding(0) var<storage, read_write> a: array<u32>; var<private> i: u32;"
 	for _, c := range []struct{ before, body, want string }{
 		// Workgroups: 32768 bytes.
 		{"var<workgroup> a: array<u32, 8192>;", "a[0] = 1u;", ""},
@@ -71,6 +72,12 @@ func TestExcess(t *testing.T) {
 		{"const N = 3; alias A = array<u32, -N>;", "", "no positive number"},
 		{"@group(0) @binding(0) var<storage> a: array<vec4<u32>, 4 - 2 * 2>;", "", "no positive number"},
 		{"@group(0) @binding(0) var<storage> a: array<u32, -1 + 4>;", "", ""},
+		// What a compiler takes half a minute for.
+		{memory, strings.Repeat("a[i] = a[i] + 1u; ", 2000), ""},
+		{memory, strings.Repeat("a[i] = a[i] + 1u; ", 2600), "too long"},
+		{memory, strings.Repeat("a[i + 1u] = a[i + 2u]; ", 1000), ""},
+		{memory, strings.Repeat("a[i + 1u] = a[i + 2u]; ", 1300), "too long"},
+		{memory, strings.Repeat("a[1] = 2u; ", 5000), ""},
 		// Nonsense.
 		{"alias A = A; struct T { t: T } const c = c; const d = e; const e = d; var<private> x: array<A, c>; var<private> y: array<T, d>;", "", "262144"},
 		{"struct T", "", ""},
@@ -83,7 +90,7 @@ func TestExcess(t *testing.T) {
 		{"fn f() { var b: array<u32, 17>; }", strings.Repeat("f(); ", 3900), "262144"},
 	} {
 		if got := excess(t, c.before, c.body); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s | %s: got %q, want %q", c.before, c.body, got, c.want)
+			t.Errorf("%.200s | %.200s: got %q, want %q", c.before, c.body, got, c.want)
 		}
 	}
 }

@@ -306,10 +306,12 @@ func (r *Results) Write(to io.Writer) error {
 	return nil
 }
 
-// Text is what [Results.Write] writes.
+// Text is what [Results.Write] writes, of nil results nothing.
 func (r *Results) Text() string {
 	w := &writer{}
-	w.results(r)
+	if r != nil {
+		w.results(r)
+	}
 	return string(w.text)
 }
 

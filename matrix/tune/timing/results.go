@@ -252,6 +252,9 @@ func Use(dev *gpu.Device, load func() (*Results, error)) error {
 // Apply makes expressions on a device use the fastest variants. nil results restore the default variants. Results of another adapter are
 // [gpu.ErrUnsupported].
 func (r *Results) Apply(dev *gpu.Device) error {
+	if err := dev.Usable(); err != nil {
+		return err
+	}
 	if r != nil {
 		if err := r.Check(dev.Info()); err != nil {
 			return err
@@ -313,7 +316,7 @@ func (r *Results) Check(i gpu.AdapterInfo) error {
 	const op = "Read"
 	want := Describe(i)
 	switch {
-	case r.Version <= 0:
+	case r == nil || r.Version <= 0:
 		return fail(op, gpu.ErrInvalid, "no timings: they have no version")
 	case r.Version != version:
 		return fail(op, gpu.ErrUnsupported, "timings of version ", r.Version, ", not ", version)
