@@ -271,7 +271,7 @@ func (s *server) change(x *cruncher.Any, r *page.Reader) {
 // array makes one of memory and of properties with their values.
 func (s *server) array(r *page.Reader) any {
 	h, name, t := r.Word(), r.Text(), types[r.Index(len(types))]
-	x := page.Must(cruncher.WrapHost(name, t, gpu.Host{Foreign: r.Object(), Size: int(r.Word())}, nil))
+	x := page.Must(cruncher.WrapHost(name, t, page.Memory(r.Object(), int(r.Word())), nil))
 	err := page.Guard(func() {
 		for r.Left() {
 			s.change(x, r)

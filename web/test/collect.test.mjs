@@ -129,3 +129,27 @@ test('graphs leave nothing with their device', async (t) => {
   await assert.rejects(pull, {code: 'ErrClosed'});
   assert.equal(kept.state, 'closed');
 });
+
+test('memory of the page is free once what lies in it is closed', async (t) => {
+  const gpu = await init({device: 'simd', threads: 1}), crunch = await gpu.cruncher('fn f(i: u32) { x[i] = 1.0; }');
+  t.after(() => gpu.close());
+  const users = {
+    async wrapped(data) {
+      const m = gpu.wrap(data, 1024, 1024);
+      await m.sum().value();
+      m.close();
+    },
+    async crunched(data) { crunch.array('x', data).close(); },
+  };
+  for (const use of Object.values(users)) {
+    const first = [];
+    for (let i = 0; i < 20 || first.filter((ref) => ref.deref()).length > 2; i++) { // Go looks after each 128 MiB; the engine may keep some of a loop
+      assert.ok(i < 500, 'two gigabytes are kept');
+      const data = new Float32Array(1 << 20);
+      if (i < 20) first.push(new WeakRef(data.buffer));
+      await use(data);
+      await new Promise((done) => setTimeout(done));
+      if (i % 20 === 19) collect();
+    }
+  }
+});

@@ -15,7 +15,7 @@ import (
 )
 
 // hostOf returns memory of the page's for the device.
-func hostOf(object any, size uint32) gpu.Host { return gpu.Host{Foreign: object, Size: int(size)} }
+func hostOf(object any, size uint32) gpu.Host { return page.Memory(object, int(size)) }
 
 // read copies bytes of a buffer to the page, which has room for so many, and settles the ticket. The memory is read without the
 // buffer, which would keep everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.

@@ -34,9 +34,11 @@ package page
 
 import (
 	"math"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -52,6 +54,22 @@ type Page interface {
 	Text(number uint32) string
 	// Settle reports the end of the command with the ticket. A value of bytes is copied. It may be called from any goroutine.
 	Settle(ticket uint32, value any, err error)
+}
+
+// mostLent is how many bytes the page gives, in objects, until those are collected that nothing uses any more.
+const mostLent = 128 << 20
+
+// lent counts them.
+var lent int
+
+// Memory is memory of the page's that an object holds. The object, and with it the memory, is there until Go's collector has found that
+// nothing refers to it. The collector takes it for some bytes and would leave gigabytes to a page that goes on and on, so it is called.
+func Memory(object any, size int) gpu.Host {
+	if lent += size; lent >= mostLent {
+		lent = 0
+		go runtime.GC()
+	}
+	return gpu.Host{Foreign: object, Size: size}
 }
 
 var (
