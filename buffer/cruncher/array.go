@@ -312,7 +312,7 @@ type Flags struct {
 	AutoFetch bool
 
 	// ElementsPerItem is how many elements belong to each work item: those of item i begin at element i*ElementsPerItem. 0 is 1,
-	// or all bytes of a structure of [WrapStructs].
+	// or all bytes of a structure of [WrapStructs]. With Struct, 1 stands for all bytes of a struct.
 	ElementsPerItem int
 	// Halo is the number of elements before and after a device's own elements that it also gets of an array with PartialRead: the
 	// neighbours that a stencil reads.

@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // TestDimensions computes ranges of two and three dimensions, which are cut along the slowest one.
@@ -212,6 +213,18 @@ fn words(i: u32) { bodies[8u * i + 4u] += 1u; }`, shifting())
 		edit(bodies).Struct("Nothing")
 		refused(t, "no such struct", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), kernel.ErrKernel)
 		check(t, bodies.Close())
+
+		clear(data)
+		plain := must[*cruncher.Any](t)(cruncher.WrapHost("bodies", cruncher.Bytes, gpu.HostBytes(host.BytesOf(data)), nil))
+		edit(plain).Struct("Body")
+		check(t, plain.Compute(t.Context(), cr, 3, "shift", cruncher.Range{Global: n, Local: 4}))
+		for i, b := range data {
+			if b.Kind != uint32(i) {
+				t.Fatalf("%d devices, elements per item as they are at first: structure %d is %v", devs, i, b)
+			}
+		}
+		refused(t, "too few structures", plain.Compute(t.Context(), cr, 3, "shift", cruncher.Range{Global: n + 1}), cruncher.ErrLength)
+		check(t, plain.Close())
 	}
 }
 

@@ -28,8 +28,10 @@ func (cr *Cruncher) plan(c *call, kernels string, ps []Param) (err error) {
 		return err
 	}
 	for i := range c.list {
-		if err := checkLength(&c.list[i], &c.r); err != nil {
-			return err
+		if p := &c.list[i]; p.array != nil {
+			if err := checkLength(p.array.body, &p.flags, &c.r); err != nil {
+				return err
+			}
 		}
 	}
 	if len(names) == 0 {
@@ -83,6 +85,13 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 		for i := range p.Arrays {
 			a := c.argument(p.Arrays[i].Name)
 			a.changed = a.changed || p.Arrays[i].Written
+			if p.Arrays[i].Struct == "" || a.flags.ElementsPerItem > 1 {
+				continue
+			}
+			a.flags.ElementsPerItem = p.Arrays[i].Unit // an item has a struct, not one of its bytes
+			if err := checkLength(a.array, &a.flags, &c.r); err != nil {
+				return err
+			}
 		}
 	}
 	for k := range c.arrays {

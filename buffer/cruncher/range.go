@@ -105,12 +105,12 @@ func (p part) elements(items, inner, n int) span {
 }
 
 // checkLength wants an array that moves by parts to have elements for every item.
-func checkLength(p *param, r *Range) error {
-	if p.array == nil || !p.flags.PartialRead && (!p.flags.Write || p.flags.WriteAll) {
+func checkLength(a *body, f *Flags, r *Range) error {
+	if !f.PartialRead && (!f.Write || f.WriteAll) {
 		return nil
 	}
-	if need := mul((r.Offset+r.Global)*r.inner(), p.flags.ElementsPerItem); r.Global > 0 && p.array.n < need {
-		return fail("Compute", ErrLength, p.array.name, " has ", itoa(p.array.n), " elements, the range needs ", itoa(need))
+	if need := mul((r.Offset+r.Global)*r.inner(), f.ElementsPerItem); r.Global > 0 && a.n < need {
+		return fail("Compute", ErrLength, a.name, " has ", itoa(a.n), " elements, the range needs ", itoa(need))
 	}
 	return nil
 }
