@@ -193,7 +193,7 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   const is = dtypeOf(where, o.dtype, said ?? type);
   if (said && !holds(own, is)) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; leave dtype out and convert with astype("${is.name}"), or give its buffer for its bits`);
-  if (own && !said && o.dtype === undefined) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; gpu.matrix(rows, cols, data, {dtype: "float32"}) converts its numbers, as astype does those of matrices`);
+  if (own && !said) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; gpu.matrix(rows, cols, data, {dtype: ${show(is.name)}}) converts its numbers, as astype does those of matrices; its buffer stands for its bits`);
   if (strict && is !== type) throw failure('ErrInvalid', where, `${is.name} to ${type.name}; convert with astype, or name the dtype that bytes are`);
 
   const release = handle && o.release === 'destroy' ? () => /** @type {GPUBuffer} */ (data).destroy() : o.release;
