@@ -114,12 +114,14 @@ export const expected = (where, source) => guard(where, () => {
 export function abortable(where, signal, promise, late) {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
-    const deaf = onAbort(signal, () => {
+    const abort = () => {
       deaf();
       reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       promise.then(late, () => {});
-    });
-    promise.then(resolve, reject).finally(deaf);
+    };
+    const deaf = onAbort(signal, abort);
+    if (isAborted(signal)) abort();
+    else promise.then(resolve, reject).finally(deaf);
   });
 }
 
