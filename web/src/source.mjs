@@ -188,6 +188,7 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!handle && own === undefined && !ArrayBuffer.isView(data) && !isBuffer(data)) {
     throw failure('ErrInvalid', where, `${show(data)} is neither a typed array, an ArrayBuffer nor a GPUBuffer`);
   }
+  if (handle && !session.device) throw failure('ErrForeign', where, `a GPUBuffer, where ${session.place} computes`);
   if (wrapped && rowMajorInput && byColumns(where, o.order)) throw failure('ErrInvalid', where, 'rowMajorInput in column order, where nothing is copied');
   if (wrapped && onDevice) throw failure('ErrInvalid', where, 'flags that exclude each other');
   if (onDevice && !handle) throw failure('ErrInvalid', where, 'setValueOnDevice with memory of the CPU');
