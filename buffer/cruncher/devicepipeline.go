@@ -46,7 +46,8 @@ type feeding struct {
 
 // NewDevicePipeline makes a pipeline of stages on a device, which stays the caller's, for kernels of the source. Stages name no devices
 // of their own and have no initializers; Blobs of their ranges have no effect. An array is hidden in one stage, or an output of
-// one; a transition belongs to two. The context is as for [New].
+// one; a transition belongs to two. An output that has no element for each item is [ErrLength], unless its flag WriteAll is set. The
+// context is as for [New].
 func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages ...Stage) (*DevicePipeline, error) {
 	cr, err := New(ctx, []*gpu.Device{dev}, wgsl)
 	if err != nil {
@@ -75,7 +76,13 @@ func (p *DevicePipeline) build(stages []Stage) (err error) {
 			return err
 		}
 		for k := range l.runs {
-			l.runs[k].Range.Blobs = 1 // what is resident or whole does not move by pieces
+			r := &l.runs[k].Range
+			r.Blobs = 1 // what is resident or whole does not move by pieces
+			for _, q := range slices.Concat(l.inputs, l.outputs) {
+				if err := q.checkLength(r); err != nil { // before connect sets the flags with which they move
+					return err
+				}
+			}
 		}
 		p.stages = append(p.stages, l)
 	}

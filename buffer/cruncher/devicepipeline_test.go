@@ -208,6 +208,8 @@ func TestDevicePipelineMistakes(t *testing.T) {
 	x, y, out := words(t, "x", 16, zero), words(t, "y", 16, zero), words(t, "out", 16, zero)
 	readOnly := words(t, "out", 16, zero)
 	edit(readOnly).ReadOnly(true)
+	short, shortParts := words(t, "out", 15, zero), words(t, "x", 15, zero)
+	edit(shortParts).PartialRead(true)
 	last := []cruncher.Step{{Kernels: "last", Range: cruncher.Range{Global: 16}}}
 	stage := func(in, hidden, out list) cruncher.Stage {
 		return cruncher.Stage{Kernels: last, Inputs: in, Hidden: hidden, Outputs: out}
@@ -230,11 +232,15 @@ func TestDevicePipelineMistakes(t *testing.T) {
 		{"read-only output", []cruncher.Stage{stage(nil, nil, list{readOnly})}, gpu.ErrInvalid},
 		{"output of two", []cruncher.Stage{stage(nil, nil, list{out}), stage(nil, nil, list{out})}, gpu.ErrInvalid},
 		{"transition of three", []cruncher.Stage{stage(nil, nil, list{x}), stage(list{x}, nil, list{y}), stage(list{x}, nil, nil)}, gpu.ErrInvalid},
+		{"short output", []cruncher.Stage{stage(nil, nil, list{short})}, cruncher.ErrLength},
+		{"short input by parts", []cruncher.Stage{stage(list{shortParts}, nil, list{out})}, cruncher.ErrLength},
 		{"hidden in two", []cruncher.Stage{stage(nil, list{x}, nil), stage(nil, list{x}, nil)}, gpu.ErrInvalid},
 	} {
 		_, err := cruncher.NewDevicePipeline(ctx, devices[0], feedKernels, c.stages...)
 		isError(t, c.name, err, c.want)
 	}
+	edit(short).WriteAll(true)
+	check(t, must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(ctx, devices[0], feedKernels, stage(list{words(t, "x", 1, zero)}, nil, list{short}))).Close())
 	_, nobody := cruncher.NewDevicePipeline(ctx, nil, feedKernels)
 	isError(t, "no device", nobody, gpu.ErrInvalid)
 	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(ctx, devices[0], feedKernels, cruncher.Stage{

@@ -28,10 +28,8 @@ func (cr *Cruncher) plan(c *call, kernels string, ps []Param) (err error) {
 		return err
 	}
 	for i := range c.list {
-		if p := &c.list[i]; p.array != nil {
-			if err := checkLength(p.array.body, &p.flags, &c.r); err != nil {
-				return err
-			}
+		if err := c.list[i].checkLength(&c.r); err != nil {
+			return err
 		}
 	}
 	if len(names) == 0 {

@@ -53,8 +53,13 @@ func (r *Range) inner() int {
 // check completes the range and refuses impossible ones.
 func (r *Range) check() error {
 	const op = "Compute"
-	if r.Global < 0 || r.Local < 0 || r.Offset < 0 || r.Blobs < 0 || r.Repeat < 0 || len(r.Inner) > 2 {
-		return fail(op, ErrRange, "negative, or more than three dimensions")
+	for i, n := range []int{r.Global, r.Local, r.Offset, r.Blobs, r.Repeat} {
+		if n < 0 {
+			return fail(op, ErrRange, []string{"global", "local", "offset", "blobs", "repeat"}[i], " ", itoa(n), ", which is negative")
+		}
+	}
+	if len(r.Inner) > 2 {
+		return fail(op, ErrRange, itoa(len(r.Inner)), " inner extents; there are at most two, which make three dimensions")
 	}
 	total := 1
 	for _, e := range r.Inner {
@@ -102,6 +107,14 @@ type span struct{ lo, hi int }
 // elements returns the elements of an array that belong to a part.
 func (p part) elements(items, inner, n int) span {
 	return span{min(mul(p.base*inner, items), n), min(mul((p.base+p.count)*inner, items), n)}
+}
+
+// checkLength is checkLength of the parameter, if it is an array.
+func (p *param) checkLength(r *Range) error {
+	if p.array == nil {
+		return nil
+	}
+	return checkLength(p.array.body, &p.flags, r)
 }
 
 // checkLength wants an array that moves by parts to have elements for every item.

@@ -350,6 +350,8 @@ export const tests = {
     device.destroy();
     await gpu.lost;
     await fails('ErrInvalid', 'no successor', () => gpu.reopen());
+    await gpu.reopen().catch(({message}) => check(message.includes('the option device names its successor'), message));
+    for (const call of [() => gpu.reopen({device}), () => init({device})]) await fails('ErrDeviceLost', 'a device that is lost', call);
     await fails('ErrLimit', 'a smaller one', async () => gpu.reopen({device: await request(maxBufferSize / 2)}));
     await fails('ErrDeviceLost', 'it is lost as before', () => m.add(1).read());
     const next = await request(maxBufferSize);
@@ -358,6 +360,12 @@ export const tests = {
     m.assign(m.mul(10));
     await m.sync();
     same(mine, [10, 20], 'after');
+    const other = await request(maxBufferSize), closed = await init({device: other});
+    other.destroy();
+    await closed.lost;
+    const reopening = closed.reopen({device: next});
+    closed.close();
+    await fails('ErrClosed', 'a Gpu that is closed while it gets another device', () => reopening);
     gpu.close();
     await new Promise((done) => setTimeout(done, 50));
     check(await Promise.race([next.lost, null]) === null, 'close destroyed a device of the user\'s');

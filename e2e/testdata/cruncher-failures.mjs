@@ -104,6 +104,32 @@ fn bad(i: u32) {
     await fails('ErrAborted', 'a cruncher that is being opened', () => opening);
   }),
 
+  functionsWithoutEnd: onBoth(async (gpu) => {
+    const wgsl = 'fn next(i: u32) { x[i] = x[i] + 1.0; }', never = () => new Promise(() => {}), reason = new Error('mine');
+    const cr = await gpu.cruncher(wgsl), x = cr.array('x', 2), range = {global: 2}, task = cr.task(1, 'next', {...range, callback: never}, x);
+    const waits = {batch: (of, options) => of.batch((b) => { b.compute(1, 'next', range, x); return never(); }, options), task: (of, options) => task.compute(of, options)};
+    for (const [name, wait] of Object.entries(waits)) {
+      const before = x.data[0], abort = new AbortController(), call = wait(cr, {signal: abort.signal});
+      setTimeout(() => abort.abort(reason), 20);
+      const error = await call.catch((e) => e);
+      check(error.code === 'ErrAborted' && error.cause === reason, `${name}: ${error}`);
+      await cr.compute(1, 'next', range, x);
+      check(x.data[0] === before + 2, `${name}: what it had computed, and a call after it: ${before} became ${x.data[0]}`);
+    }
+    const soon = new AbortController(), task2 = cr.task(1, 'next', {...range, callback: () => { soon.abort(reason); return never(); }}, x);
+    await fails('ErrAborted', 'aborted by the callback itself', () => task2.compute(cr, {signal: soon.signal}));
+    for (const [name, wait] of Object.entries(waits)) {
+      for (const after of [0, 20]) {
+        const other = await gpu.cruncher(wgsl), waiting = wait(other);
+        setTimeout(() => other.close(), after);
+        await fails('ErrClosed', `${name} of a cruncher that is closed`, () => waiting);
+      }
+    }
+    const waiting = Object.entries(waits).map(([name, wait]) => fails('ErrClosed', `${name} of a Gpu that is closed`, () => wait(cr)));
+    setTimeout(() => gpu.close(), 20);
+    await Promise.all(waiting);
+  }),
+
   anything: onBoth(async (gpu) => {
     // Every method and setter with whatever may be passed: only errors of ours, and the program lives on.
     const wgsl = 'fn f(i: u32) { a[i] = a[i] + 1u; }', cr = await gpu.cruncher(wgsl, {devices: TWO});

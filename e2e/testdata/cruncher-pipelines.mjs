@@ -111,7 +111,7 @@ export const tests = {
       ['ErrInvalid', [{...good, outputs: [cr.array('mid', items, {readOnly: true})]}]],
     ]) for (const what of ['pipeline', 'devicePipeline']) await fails(code, `${what} ${told(wrong)}`, () => cr[what](wrong));
     await fails('ErrInvalid', 'no stage', () => cr.pipeline([]));
-    await fails('ErrDevices', 'no stage', () => cr.devicePipeline([]));
+    await fails('ErrInvalid', 'no stage of a device', () => cr.devicePipeline([]));
     await fails('ErrInvalid', 'nothing', () => cr.pipeline());
     await fails('ErrLength', 'stages that do not fit', () => cr.pipeline([good, {...stages[1], inputs: [cr.array('mid', items + 1)]}]));
     for (const cruncher of [5, {}, gpu]) await fails('ErrInvalid', 'no cruncher', () => cr.pipeline([{...good, cruncher}]));

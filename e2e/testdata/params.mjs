@@ -351,6 +351,8 @@ export const tests = {
     await entries[0][1].sum().value(); // now it has its memory
     const live = gpu.stats().liveBytes;
     await gone('a save', () => gpu.saveParams(entries, {signal: saving.signal, to: new WritableStream({write() { saving.abort(reason); }})}));
+    const stalls = new AbortController(), stalled = new WritableStream({write: () => new Promise(() => { setTimeout(() => stalls.abort(reason), 5); })});
+    await gone('a save to what does not go on', () => gpu.saveParams(entries, {signal: stalls.signal, to: stalled}));
     const stream = await gpu.saveParams(entries, {type: 'stream'}), reader = stream.getReader();
     check((await reader.read()).value.length > 0, 'nothing came');
     await reader.cancel();
@@ -368,8 +370,8 @@ export const tests = {
     const load = other.loadParams(new ReadableStream({pull: () => new Promise(() => {}), cancel() { noted.cancelled = true; }}, {highWaterMark: 0}));
     const stream = await other.saveParams([['a', other.zeros(2000, 1000)]], {type: 'stream'});
     await fails('ErrForeign', 'of another device', () => gpu.saveParams([['a', other.zeros(1, 1)]]));
-    other.close();
-    await fails('ErrClosed', 'a load', () => load);
+    const save = other.saveParams([['a', other.zeros(1, 1)]], {to: new WritableStream({write: () => new Promise(() => { setTimeout(() => other.close(), 5); })})});
+    await Promise.all([fails('ErrClosed', 'a save to what does not go on', () => save), fails('ErrClosed', 'a load', () => load)]);
     await fails('ErrClosed', 'a save', async () => { for await (const _ of stream) await null; });
     await fails('ErrClosed', 'afterwards', () => other.loadParams(new Uint8Array(9)));
     check(noted.cancelled, 'the stream was not cancelled');

@@ -22,7 +22,7 @@ const spelled = (message) => message
     const spelling = shapingName(name);
     return spelling ? `sublet: ${spelling}: ` : all;
   })
-  .replace(/(not defined for \w+, but for [\w, ]+)$/, '$1; convert with astype').replace(/; convert one$/, '; convert with astype');
+  .replace(/(not defined for \w+, but for [\w, ]+)$/, '$1; convert with astype').replace(/; convert one$/, '; convert with astype').replace('WithDevice names', 'the option device names');
 
 /** What Go is to answer, by ticket. */
 export class Answers {

@@ -39,6 +39,7 @@ function stagesOf(where, crunch, of, given, several) {
     const number = held.use(where);
     return () => [number, ...steps.flatMap((some) => [some.length, ...some.flatMap((words) => words())]), ...params.flatMap(({words, length}) => [length, ...words()])];
   });
+  if (stages.length === 0) throw failure('ErrInvalid', where, 'no stage');
   crunch.check();
   return {words: [stages.length, ...stages.flatMap((words) => words())], kept};
 }

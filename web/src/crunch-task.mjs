@@ -129,7 +129,10 @@ export class CruncherTask {
     if (!of) throw failure('ErrInvalid', where, `${show(cruncher)} is no cruncher`);
     if (of.session !== crunch) throw failure('ErrForeign', where, 'a cruncher of another Gpu');
     const done = crunch.ask(Command.TaskCompute, [this.#handle.use(where), of.use(where)], {where, signal, keep: [this, this.#params, cruncher]});
-    if (callback) await done.then(() => callback(), (error) => callback(error));
+    if (callback) {
+      const call = (/** @type {unknown} */ error) => crunch.until(where, signal, of, () => callback(error));
+      await done.then(() => call(undefined), call);
+    }
     await done;
   }
 

@@ -2,6 +2,7 @@
 
 import {Connection} from './connection.mjs';
 import {failure} from './errors.mjs';
+import {abortable} from './source.mjs';
 
 /** @typedef {import('./memory.mjs').Held} Held */
 
@@ -17,6 +18,8 @@ export class Crunch extends Connection {
   #due = new Map();
   /** Whether Go waits for a function of the user's. */
   #busy = false;
+  /** What refuses those who wait for functions of the user's, by what these need. @type {WeakMap<Held, Set<() => void>>} */
+  #refusals = new WeakMap();
 
   /**
    * Starts the program.
@@ -108,10 +111,29 @@ export class Crunch extends Connection {
     this.post();
   }
 
+  /**
+   * Waits for a function of the user's, at the latest until a signal says that nobody wants it any more, what it needs is closed, or the program has ended.
+   * @template T @param {string} where @param {AbortSignal | undefined} signal @param {Held} held what it needs @param {() => T} run @returns {Promise<Awaited<T>>}
+   */
+  async until(where, signal, held, run) {
+    const refusals = this.#refusals.get(held) ?? new Set();
+    let refuse = () => {};
+    const closed = new Promise((_, reject) => { refuse = () => reject(failure('ErrClosed', where, `${held.what} was closed`)); });
+    closed.catch(() => {}); // run may throw before anybody waits
+    this.#refusals.set(held, refusals.add(refuse));
+    if (held.closed) refuse();
+    try {
+      return await abortable(where, signal, this.during(() => Promise.race([closed, run()])), () => {});
+    } finally {
+      refusals.delete(refuse);
+    }
+  }
+
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
   release(held) {
     if (this.#busy) return queueMicrotask(() => this.release(held));
     this.unwatch(held);
+    for (const refuse of this.#refusals.get(held) ?? []) refuse();
     if (this.over) return;
     const released = () => {
       this.released(held.store);

@@ -101,11 +101,11 @@ export class CruncherBatch extends crunchers.CruncherBatch {
   /** @returns {number} */
   get remaining() { return this.#ended ? 0 : this.#crunch.call(Command.Remaining, [this.#number]); }
 
-  /** Waits until everything is queued, and for what comes back. @param {unknown} batch the user's function */
-  async run(batch) {
+  /** Waits until everything is queued, and for what comes back. @param {Held} held the cruncher @param {Function} batch the user's function */
+  async run(held, batch) {
     let failed = false, reason;
     try {
-      await /** @type {(b: CruncherBatch) => unknown} */ (batch)(this);
+      await this.#crunch.until('batch', this.#signal, held, () => batch(this));
     } catch (error) {
       [failed, reason] = [true, error];
     }
@@ -192,7 +192,7 @@ export class Cruncher extends crunchers.Cruncher {
     const where = 'batch', signal = signalOf(where, options), number = this.#handle.use(where);
     if (typeof batch !== 'function') throw failure('ErrInvalid', where, `${show(batch)} is no function`);
     const {handle} = await this.#crunch.make(Command.Batch, [number], {where, keep: this});
-    await new CruncherBatch(this, this.#crunch, handle, signal).run(batch);
+    await new CruncherBatch(this, this.#crunch, handle, signal).run(this.#handle, batch);
   }
 
   /** @param {number} id @param {string} kernels @param {unknown} range @param {...unknown} params */

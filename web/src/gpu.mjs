@@ -20,7 +20,7 @@ import {numpyFunctions} from './numpy.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {fromImage} from './pictures.mjs';
-import {Command, MAX_BYTES, Shaping, Source} from './protocol.mjs';
+import {MAX_BYTES, Shaping, Source} from './protocol.mjs';
 import {record} from './recording.mjs';
 import {Session} from './session.mjs';
 import {FROM, PLACE, WRAP, checkSignal, originOf, place, read, signalOf} from './source.mjs';
@@ -452,9 +452,7 @@ export class Gpu extends numpyFunctions(functions(make), make.matrix) {
   async reopen(options) {
     const where = 'reopen', {device, signal} = read(where, options, ['device', 'signal']);
     if (device !== undefined && tagOf(device) !== 'GPUDevice') throw failure('ErrInvalid', where, `device ${show(device)} is no GPUDevice`);
-    const watched = checkSignal(where, signal);
-    this.#session.check();
-    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0], {where, signal: watched}));
+    this.#use(await this.#session.reopen(device, checkSignal(where, signal)));
   }
 
   stats() {

@@ -26,9 +26,15 @@ import {flag, read} from './source.mjs';
  *   ready: boolean, since: number, order: number, level: number, works: number, wait: number, run: number, where: Map<Gpu, number>}} Task
  */
 
-/** @param {string} where @param {any} gpu @returns {Gpu} */
-export function gpuOf(where, gpu) {
-  guard(where, () => sessionOf(gpu).check());
+/** @param {string} where @param {string} what the option @param {any} gpu @returns {Gpu} */
+export function gpuOf(where, what, gpu) {
+  let session;
+  try {
+    session = sessionOf(gpu);
+  } catch {
+    throw failure('ErrInvalid', where, `${what} ${show(gpu)}; a Gpu, as init makes them`);
+  }
+  session.check();
   return gpu;
 }
 
@@ -72,7 +78,7 @@ export function newTask(where, name, body, o, gpus) {
   if (!Number.isInteger(priority) || priority < 0 || priority > HIGHEST) throw failure('ErrInvalid', where, `priority ${show(priority)}; it is 0 to ${HIGHEST}`);
   const [inputs, sticky] = ['inputs', 'sticky'].map((list) => portNames(where, list, o[list])), all = [...inputs, ...sticky], outputs = outputsOf(where, o.outputs, all);
   if (new Set(all).size < all.length || new Set(outputs.map((port) => port.name)).size < outputs.length) throw failure('ErrName', where, 'two ports of a name');
-  const [gpu, prefer, waitFor] = [o.gpu, o.prefer, o.waitFor].map((one) => one === undefined ? undefined : gpuOf(where, one));
+  const [gpu, prefer, waitFor] = ['gpu', 'prefer', 'waitFor'].map((what) => o[what] === undefined ? undefined : gpuOf(where, what, o[what]));
   if ([prefer, waitFor].some((one) => one && !gpus.includes(one))) throw failure('ErrAffinity', where, 'a device that is none of the graph\'s; see its option gpus');
   /** @type {Task} */
   const task = {

@@ -67,10 +67,10 @@ export class Graph {
       if (n !== usual && !(Number.isSafeInteger(n) && n >= least)) throw failure('ErrInvalid', where, `${name} ${show(n)}; it is a number from ${least} on`);
       return n;
     };
-    if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array`);
+    if (!more) throw failure('ErrInvalid', where, `gpus ${show(o.gpus)}; an array of Gpus`);
     const {mode = MODES[0]} = o;
     if (!MODES.includes(mode)) throw failure('ErrInvalid', where, `mode ${show(mode)}; ${instead(mode, MODES)}`);
-    this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, other))])];
+    this.#gpus = [...new Set([gpu, ...more.map((other) => gpuOf(where, 'gpus has', other))])];
     this.#sync = flag(where, o, 'sync');
     this.#traced = number('trace', 0, 0);
     this.#schedule = new Schedule(this.#gpus, {mode, threshold: number('threshold', 0, 6), concurrency: number('concurrency', 1, Infinity)}, () => this.#wake());

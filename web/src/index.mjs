@@ -8,6 +8,7 @@ import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
+import {refuseLost} from './info.mjs';
 import {Matrix} from './matrix.mjs';
 import {NN} from './nn.mjs';
 import {Param, Params} from './params.mjs';
@@ -67,6 +68,7 @@ const leaks = part(() => import('./leaks.mjs'));
 
 /** @param {string | GPUDevice} device @param {{power?: string, debug: string, threads?: number, tuning?: boolean}} options @param {Record<string, any>} programs */
 async function open(device, {power, threads, debug, tuning}, programs) {
+  if (typeof device !== 'string') await refuseLost('init', device);
   const sources = {wasm: await settled(programs.wasm), simdWasm: await settled(programs.simdWasm)}, cruncher = await programs.cruncherWasm;
   const opened = await Session.open(sources, device, {power, debug: debug === LEAKS ? '' : debug, threads, tuning});
   if (debug === LEAKS) {

@@ -290,7 +290,7 @@ export async function saveParams(session, entries, options) {
   try {
     const stream = await (await pieces()).drain(flow);
     if (type === 'stream') return stream;
-    return to ? await stream.pipeTo(to) : await new Response(stream).blob();
+    return to ? await abortable(where, signal, session.during(() => stream.pipeTo(to)), () => {}) : await new Response(stream).blob();
   } catch (error) {
     throw await flow.fail(error);
   }

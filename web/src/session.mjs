@@ -2,6 +2,7 @@
 
 import {Connection} from './connection.mjs';
 import {failure, shapeError} from './errors.mjs';
+import {refuseLost} from './info.mjs';
 import {current, exposed, lies, wrote} from './known.mjs';
 import {idle, suitable, unused} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
@@ -250,6 +251,16 @@ export class Session extends SparseSession {
       if (resting && fine) return;
     }
     return this.ask(Command.Wait, [], {where: 'sync', signal});
+  }
+
+  /** Brings a lost device back. @param {GPUDevice | undefined} device its successor @param {AbortSignal} [signal] @returns {Promise<GPUDevice | null>} */
+  async reopen(device, signal) {
+    const where = 'reopen';
+    if (device) await refuseLost(where, device);
+    this.check();
+    const opened = await this.ask(Command.Reopen, [device ? this.put(device) : 0], {where, signal});
+    this.check(); // it may have been closed meanwhile
+    return opened;
   }
 
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */

@@ -114,12 +114,14 @@ export const expected = (where, source) => guard(where, () => {
 export function abortable(where, signal, promise, late) {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
-    const deaf = onAbort(signal, () => {
+    const abort = () => {
       deaf();
       reject(failure('ErrAborted', where, 'it was aborted', signal.reason));
       promise.then(late, () => {});
-    });
-    promise.then(resolve, reject).finally(deaf);
+    };
+    const deaf = onAbort(signal, abort);
+    if (isAborted(signal)) abort();
+    else promise.then(resolve, reject).finally(deaf);
   });
 }
 
@@ -186,6 +188,7 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!handle && own === undefined && !ArrayBuffer.isView(data) && !isBuffer(data)) {
     throw failure('ErrInvalid', where, `${show(data)} is neither a typed array, an ArrayBuffer nor a GPUBuffer`);
   }
+  if (handle && !session.device) throw failure('ErrForeign', where, `a GPUBuffer, where ${session.place} computes`);
   if (wrapped && rowMajorInput && byColumns(where, o.order)) throw failure('ErrInvalid', where, 'rowMajorInput in column order, where nothing is copied');
   if (wrapped && onDevice) throw failure('ErrInvalid', where, 'flags that exclude each other');
   if (onDevice && !handle) throw failure('ErrInvalid', where, 'setValueOnDevice with memory of the CPU');
@@ -193,7 +196,7 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   const is = dtypeOf(where, o.dtype, said ?? type);
   if (said && !holds(own, is)) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; leave dtype out and convert with astype("${is.name}"), or give its buffer for its bits`);
-  if (own && !said && o.dtype === undefined) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; gpu.matrix(rows, cols, data, {dtype: "float32"}) converts its numbers, as astype does those of matrices`);
+  if (own && !said) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; gpu.matrix(rows, cols, data, {dtype: ${show(is.name)}}) converts its numbers, as astype does those of matrices; its buffer stands for its bits`);
   if (strict && is !== type) throw failure('ErrInvalid', where, `${is.name} to ${type.name}; convert with astype, or name the dtype that bytes are`);
 
   const release = handle && o.release === 'destroy' ? () => /** @type {GPUBuffer} */ (data).destroy() : o.release;

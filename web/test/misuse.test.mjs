@@ -108,7 +108,32 @@ test('who waits is told', async () => {
 test('null is no number of items', async () => {
   const cr = await gpu.cruncher('fn twice(i: u32) { x[i] = 2.0 * x[i]; }'), x = cr.array('x', new Float32Array([1]));
   for (const range of [{global: null}, {global: 1, local: null}, {global: 1, offset: null}]) await refused('ErrInvalid', /^sublet: compute: \w+ null$/, () => cr.compute(1, 'twice', range, x));
+  for (const [name, range] of Object.entries({global: {global: -1}, local: {global: 1, local: -1}, offset: {global: 1, offset: -1}, blobs: {global: 1, blobs: -1}, repeat: {global: 1, repeat: -1}})) {
+    await refused('ErrRange', new RegExp(`: ${name} -1, which is negative$`), () => cr.compute(1, 'twice', range, x));
+  }
   cr.close();
+});
+
+test('stages of a pipeline', async () => {
+  const cr = await gpu.cruncher('fn copy(i: u32) { y[i] = x[i]; }'), [x, y] = ['x', 'y'].map((name) => cr.array(name, 3)), stage = {steps: [{kernels: 'copy', global: 4}], inputs: [x], outputs: [y]};
+  for (const name of ['pipeline', 'devicePipeline']) await refused('ErrInvalid', new RegExp(`^sublet: ${name}: no stage$`), () => cr[name]([]));
+  await refused('ErrLength', /y has 3 elements, the range needs 4$/, () => cr.devicePipeline([stage]));
+  y.writeAll = true;
+  await cr.devicePipeline([stage]);
+  cr.close();
+});
+
+test('what is no Gpu, and what another device has', async () => {
+  const graph = await gpu.graph();
+  for (const wrong of [null, 5, {}, 'webgpu']) {
+    await refused('ErrInvalid', /^sublet: graph: gpus has (null|5|an object|"webgpu"); a Gpu/, () => gpu.graph({gpus: [wrong]}));
+    for (const name of ['gpu', 'prefer', 'waitFor']) await refused('ErrInvalid', new RegExp(`^sublet: task: ${name} (null|5|an object|"webgpu"); a Gpu`), () => graph.task('t', () => 1, {inputs: ['x'], [name]: wrong}));
+  }
+  const buffer = {[Symbol.toStringTag]: 'GPUBuffer', size: 16}, a = gpu.zeros(2, 2), o = {setValueOnDevice: true};
+  for (const call of [() => gpu.wrapBuffer(buffer, 2, 2), () => gpu.fromBuffer(buffer, 2, 2, o), () => a.memory.rebind(buffer, 2, 2), () => a.memory.setValueFrom(buffer, 2, 2, o)]) {
+    assert.throws(call, {code: 'ErrForeign', message: /: a GPUBuffer, where simd computes$/});
+  }
+  graph.close();
 });
 
 test('whole numbers of the Matrix Market stay what they are', async () => {

@@ -43,6 +43,12 @@ test('typed arrays of other types', () => {
     for (const call of [() => gpu.wrap(new Class(2), 1, 2), () => gpu.matrix(1, 2, new Class(2)), () => gpu.fromBuffer(new Class(2), 1, 2), () => m.set(new Class(2)), () => gpu.tensor(new Class(2), [2]), () => gpu.matrix([new Class(2)])]) {
       fails('ErrInvalid', /dtype.*astype/, call);
     }
+    for (const dtype of ['float32', 'int32', 'complex64']) {
+      for (const call of [gpu.wrap.bind(gpu), gpu.fromBuffer.bind(gpu), m.memory.rebind.bind(m.memory), m.memory.setValueFrom.bind(m.memory)]) {
+        fails('ErrInvalid', new RegExp(`a ${Class.name}, .*dtype: "${dtype}"`), () => call(new Class(2), 1, 2, {dtype}));
+      }
+      assert.equal(gpu.wrap(new Class(2).buffer, 1, 2, {dtype}).dtype, dtype, 'bits, as they are asked for');
+    }
     assert.equal(gpu.matrix(1, 2, new Class(2), {dtype: 'float32'}).dtype, 'float32');
     m.set(new Class(2), {dtype: 'float32'});
   }

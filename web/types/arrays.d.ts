@@ -39,7 +39,7 @@ export interface CruncherArrayOptions {
   readonly struct?: string;
   /** Promises that the memory changes by results only, and that {@link CruncherArray.touch} tells of everything else. */
   readonly tracked?: boolean;
-  /** Called once, when the array is closed and no call uses it any more, or the Gpu is. */
+  /** Called once, when the array is closed and no call uses it any more, or the Gpu is. What it throws is an error of the page that nobody has caught. */
   readonly release?: () => void;
 }
 
@@ -174,7 +174,7 @@ export class CruncherArray {
    */
   zeroCopy: boolean;
   /**
-   * How many elements belong to a work item. 1 at first.
+   * How many elements belong to a work item. 1 at first, which with {@link CruncherArray.struct} stands for a struct.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -85,7 +85,7 @@ export interface CruncherRange {
    * the devices divide among them. It need not be a multiple of anything.
    */
   readonly global: number;
-  /** Items of a workgroup: 256, or what the devices allow. Devices get multiples of it, but for the rest of the range. */
+  /** Items of a workgroup. By default, and for 0, 256 or what the devices allow. Devices get multiples of it, but for the rest of the range. */
   readonly local?: number;
   /** The number of the first item. */
   readonly offset?: number;
@@ -93,15 +93,18 @@ export interface CruncherRange {
   readonly inner?: readonly [number] | readonly [number, number] | readonly [];
   /** Refuses ranges that are no multiple of `local` and those too small to give every device a workgroup: `ErrRange`. */
   readonly strict?: boolean;
-  /** Cuts each device's part into as many pieces, to move one while another is computed. */
+  /**
+   * Cuts each device's part into as many pieces, to move one while another is computed. 0, the default, and 1 do not. There are no pieces of fewer than
+   * `local` items, and none where there are repeats or a `syncKernel`.
+   */
   readonly blobs?: number;
-  /** Calls the kernels as many times without anything moving between. */
+  /** Calls the kernels as many times without anything moving between. Once by default, and for 0. */
   readonly repeat?: number;
   /** Runs after each repeat on every device, with the items of one workgroup from 0 on. */
   readonly syncKernel?: string;
   /** Moves what the call would and runs no kernel. */
   readonly transferOnly?: boolean;
-  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. */
+  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. On the CPU a workgroup that is being computed ends first; see {@link Cruncher}. */
   readonly signal?: AbortSignal;
 }
 
@@ -157,6 +160,10 @@ export interface CruncherStats {
  *
  * Calls run one after the other. One that fails leaves the cruncher as it was. Close it when done: devices and arrays of yours
  * stay. The garbage collector closes what is forgotten.
+ *
+ * Kernels have to end. "simd" ends a workgroup whose loops take more than some billion turns in all, which takes seconds: the call is `ErrLimit`. Until
+ * then the thread that computes it, which is the caller's where there is one thread or little to do, hears no signal. With WebGPU the
+ * browser gives the device up after some seconds: `ErrDeviceLost`.
  */
 export class Cruncher {
   private constructor();
@@ -187,7 +194,8 @@ export class Cruncher {
 
   /**
    * Makes an array of memory of yours, or of so many zeros, that kernels know by a name. Results are written to that very
-   * memory. Leave it alone while a call uses it; between calls it is yours. All crunchers of a Gpu may use the array.
+   * memory. Leave it alone while a call uses it; between calls it is yours. All crunchers of a Gpu may use the array. Where arrays of
+   * one call share memory, and kernels write more than one of them, what is there afterwards is undefined.
    *
    * Memory without an element type, an ArrayBuffer for example, is "bytes": structures, which kernels see as words or as
    * the `struct` named in the options.
@@ -233,7 +241,7 @@ export class Cruncher {
    * call of an id.
    *
    * Rejects with what the function throws, or with the first error of its calls; what was queued comes back all the same. A signal gives
-   * up the calls that have none of their own.
+   * up the calls that have none of their own, and ends the wait for the function: `ErrAborted`. So does closing the cruncher or the Gpu, `ErrClosed`.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");
@@ -350,7 +358,8 @@ export class Cruncher {
   traffic(): CruncherTraffic;
 
   /**
-   * Closes the cruncher, and the devices that it opened unless a pool or a pipeline made of it has them. Arrays stay.
+   * Closes the cruncher, and the devices that it opened unless a pool or a pipeline made of it has them. Arrays stay. Calls that were made before
+   * are done first, in their order. A batch that is open is `ErrClosed`, and nothing of it comes back; later calls are `ErrClosed`, too.
    *
    * @example
    * const cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -207,8 +207,8 @@ export class Gpu {
    * all of it is assigned anew, or {@link Matrix.touch} says that wrapped memory is right. GPU buffers of yours are gone: wrap
    * new ones. A {@link Cruncher} goes on with its other devices; make a new one, with arrays of its own, for the new device.
    *
-   * Rejects with `ErrInvalid` where a successor is missing, and with `ErrLimit` or `ErrNoAdapter` where there is no device that
-   * is as good. The device is lost then as before.
+   * Rejects with `ErrInvalid` where a successor is missing, with `ErrDeviceLost` where that is lost itself, and with `ErrLimit` or
+   * `ErrNoAdapter` where there is no device that is as good. The device is lost then as before.
    *
    * @example
    * void gpu.lost.then(() => gpu.reopen());

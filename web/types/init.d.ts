@@ -49,8 +49,8 @@ export interface InitOptions {
 /**
  * Loads the program and opens a device. Each call makes one of its own.
  *
- * Rejects with `ErrNoAdapter` where there is no such device, as in an engine whose WebAssembly has no instructions for vectors, and with
- * `ErrInvalid` when the program cannot be loaded: the message has its address, the status and the media type of the answer, or what
+ * Rejects with `ErrNoAdapter` where there is no such device, as in an engine whose WebAssembly has no instructions for vectors, with
+ * `ErrDeviceLost` for a GPUDevice that is lost, and with `ErrInvalid` when the program cannot be loaded: the message has its address, the status and the media type of the answer, or what
  * forbids it. A later call tries again.
  *
  * @example

@@ -104,6 +104,10 @@ export interface GpuMakers {
    * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
    * It is used in place and never destroyed. Its size is a multiple of 4 bytes: WebGPU reads and binds nothing else.
    *
+   * Do not destroy it while matrices of it are used. That a buffer is destroyed, or another device's, is only found when work with it is
+   * submitted: that is `ErrInvalid` or `ErrForeign` then, and so may be what was queued beside it, whose results are lost. A Gpu without WebGPU is
+   * `ErrForeign` at once.
+   *
    * Shapes: -> `rows x cols`.
    * @example
    * const particles = gpu.wrapBuffer(buffer, 1024, 4);

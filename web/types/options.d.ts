@@ -11,7 +11,8 @@ import type { Matrix } from "./matrix.js";
 export interface WaitOptions {
   /**
    * Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. What was queued is done all the same. Calls that use the
-   * matrix meanwhile, such as {@link Matrix.set}, are queued and go on then, in their order, as do calls after these.
+   * matrix meanwhile, such as {@link Matrix.set}, are queued and go on then, in their order, as do calls after these. A workgroup
+   * that "simd" computes ends first; one whose loops, in functions of yours, do not end is ended after some billion turns: `ErrLimit`.
    */
   readonly signal?: AbortSignal;
 }
@@ -69,7 +70,7 @@ export interface MatrixOptions<T extends DType = DType> {
 export interface WrapOptions<T extends DType = DType> extends MatrixOptions<T> {
   /**
    * Called once, when the matrix is closed, its aliases are, and nothing uses the memory any more. "destroy" stands for
-   * destroying the GPUBuffer, which unmaps it.
+   * destroying the GPUBuffer, which unmaps it. What the function throws is an error of the page that nobody has caught.
    */
   readonly release?: (() => void) | "destroy";
 }

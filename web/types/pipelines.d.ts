@@ -20,7 +20,7 @@ export interface CruncherStage {
   readonly inputs?: readonly (CruncherArray | CruncherAlias)[];
   /** Arrays that stay on the devices, zero at first, for what is kept from one step to the next; and scalars. */
   readonly hidden?: readonly (CruncherArray | CruncherAlias | CruncherScalar)[];
-  /** Arrays of results. */
+  /** Arrays of results. They have elements for each item of the ranges, or else `writeAll` set: `ErrLength`. */
   readonly outputs?: readonly (CruncherArray | CruncherAlias)[];
 }
 
@@ -97,7 +97,7 @@ export interface CruncherPipeline {
 export interface DevicePipeline {
   /**
    * Does everything for the data that the input arrays hold now, and tells whether the outputs of the last stage hold results. A feed that fails has
-   * written no output; the next one goes on where it stopped.
+   * written no output; the next one goes on where it stopped. Wait for a feed before the next one, which is `ErrInvalid` as long as one has begun.
    *
    * @example
    * using cr = await gpu.cruncher("fn inc(i: u32) { mid[i] = x[i] + 1.0; } fn twice(i: u32) { y[i] = 2.0 * mid[i]; }");

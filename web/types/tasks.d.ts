@@ -37,7 +37,8 @@ export interface CruncherTaskRange extends Omit<CruncherRange, "signal"> {
  */
 export interface CruncherTask {
   /**
-   * Makes the call, on all devices of a cruncher, then calls the task's callback. A cruncher of another source has other kernels.
+   * Makes the call, on all devices of a cruncher, then calls the task's callback and waits for it, at the latest until the signal says so or the cruncher
+   * is closed. A cruncher of another source has other kernels.
    *
    * @example
    * using cr = await gpu.cruncher("fn twice(i: u32) { x[i] = 2.0 * x[i]; }");

@@ -25,14 +25,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if list == nil {
 		return d.fail(op, fault.ErrInvalid, "no list")
 	}
-	lock := d.lock
-	if d.blocks && submits(list) {
-		if err := d.letGo(op); err != nil {
-			return err
-		}
-		lock = func(op string) error { return d.lockIdle(context.Background(), op) }
-	}
-	if err := lock(op); err != nil {
+	if err := d.lockFor(op, list); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -80,6 +73,17 @@ func (d *device) Submit(list *driver.CommandList) error {
 	}
 	d.noticeLoss()
 	return d.take(op, &e, fault.ErrInvalid)
+}
+
+// lockFor locks the device for a list's submission, once that would not block.
+func (d *device) lockFor(op string, list *driver.CommandList) error {
+	if !d.blocks || !submits(list) {
+		return d.lock(op)
+	}
+	if err := d.letGo(op); err != nil {
+		return err
+	}
+	return d.lockIdle(context.Background(), op)
 }
 
 // holdTime is how long commands are held back for a read that was announced.
