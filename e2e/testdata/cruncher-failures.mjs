@@ -105,12 +105,15 @@ fn bad(i: u32) {
   }),
 
   functionsWithoutEnd: onBoth(async (gpu) => {
-    const wgsl = 'fn next(i: u32) { x[i] = x[i] + 1.0; }', never = () => new Promise(() => {}), reason = new Error('mine');
+    const wgsl = 'fn next(i: u32) { x[i] = x[i] + 1.0; }', reason = new Error('mine');
+    let begun = () => {};
+    const never = () => { begun(); return new Promise(() => {}); };
     const cr = await gpu.cruncher(wgsl), x = cr.array('x', 2), range = {global: 2}, task = cr.task(1, 'next', {...range, callback: never}, x);
-    const waits = {batch: (of, options) => of.batch((b) => { b.compute(1, 'next', range, x); return never(); }, options), task: (of, options) => task.compute(of, options)};
+    const waits = {batch: (of, options) => of.batch(async (b) => { await b.compute(1, 'next', range, x); return never(); }, options), task: (of, options) => task.compute(of, options)};
     for (const [name, wait] of Object.entries(waits)) {
-      const before = x.data[0], abort = new AbortController(), call = wait(cr, {signal: abort.signal});
-      setTimeout(() => abort.abort(reason), 20);
+      const before = x.data[0], abort = new AbortController();
+      begun = () => setTimeout(() => abort.abort(reason));
+      const call = wait(cr, {signal: abort.signal});
       const error = await call.catch((e) => e);
       check(error.code === 'ErrAborted' && error.cause === reason, `${name}: ${error}`);
       await cr.compute(1, 'next', range, x);
