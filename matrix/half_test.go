@@ -261,3 +261,45 @@ func twice(x []float32) []float32 {
 	}
 	return out
 }
+
+// TestHalvesAreRounded computes with elements that a conversion to float16 has to round, whether they are stored in between or not.
+func TestHalvesAreRounded(t *testing.T) {
+	type halves = matrix.Operand[matrix.Half]
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := must[*dense](t)(matrix.FromSlice(dev, 3, 4, []float32{0.1, 70000, 1.00001, 1, 300.7, -200.2, 127, -129, 2049, -70000, 1e-9, 0.3}))
+		for name, f := range map[string]func(halves) *matrix.Expr[matrix.Half]{
+			"FlipCols":   func(h halves) *matrix.Expr[matrix.Half] { return matrix.FlipCols(matrix.FlipCols(h)) },
+			"Transpose":  func(h halves) *matrix.Expr[matrix.Half] { return matrix.Transpose(h) },
+			"VStack":     func(h halves) *matrix.Expr[matrix.Half] { return matrix.VStack(h, h) },
+			"Tile":       func(h halves) *matrix.Expr[matrix.Half] { return matrix.Tile(h, 2, 2) },
+			"Pad":        func(h halves) *matrix.Expr[matrix.Half] { return matrix.Pad(h, 1, 1, 1, 1, 0) },
+			"MaxAll":     func(h halves) *matrix.Expr[matrix.Half] { return matrix.MaxAll(h) },
+			"MinRows":    func(h halves) *matrix.Expr[matrix.Half] { return matrix.MinRows(h) },
+			"SumRows":    func(h halves) *matrix.Expr[matrix.Half] { return matrix.SumRows(h) },
+			"CumSumRows": func(h halves) *matrix.Expr[matrix.Half] { return matrix.CumSumRows(h) },
+			"SortRows":   func(h halves) *matrix.Expr[matrix.Half] { return matrix.SortRows(h) },
+			"Softmax":    func(h halves) *matrix.Expr[matrix.Half] { return matrix.Softmax(h) },
+			"Mul":        func(h halves) *matrix.Expr[matrix.Half] { return matrix.Mul(h, matrix.Transpose(h)) },
+			"Kron":       func(h halves) *matrix.Expr[matrix.Half] { return matrix.Kron(h, h) },
+			"Add":        func(h halves) *matrix.Expr[matrix.Half] { return matrix.Add(h, h) },
+		} {
+			h := matrix.Convert[matrix.Half](x)
+			stored := must[*matrix.Dense[matrix.Half]](t)(h.Eval())
+			got := must[[]matrix.Half](t)(f(h).Read(background))
+			want := must[[]matrix.Half](t)(f(stored).Read(background))
+			for i := range want {
+				if g, w := got[i].Float32(), want[i].Float32(); g != w && (g == g || w == w) {
+					t.Errorf("%s: element %d is %v, and %v of elements that were stored", name, i, got[i], want[i])
+				}
+			}
+			single := must[[]float32](t)(matrix.Convert[float32](f(h)).Read(background))
+			again := must[[]float32](t)(matrix.Convert[float32](f(stored)).Read(background))
+			for i := range again {
+				if single[i] != again[i] && !(single[i] != single[i] && again[i] != again[i]) {
+					t.Errorf("%s: as float32 element %d is %v, and %v of elements that were stored", name, i, single[i], again[i])
+				}
+			}
+			check(t, stored.Close())
+		}
+	})
+}

@@ -26,6 +26,7 @@ type builder struct {
 	single     bool           // results are stored one by one
 	block      bool           // operands stored the other way round may be read as blocks
 	placed     bool           // values depend on their row and column
+	halves     bool           // the root's value is stored as float16, and rounded then
 }
 
 // load is an operand as the kernel sees it.
@@ -49,6 +50,12 @@ func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool)
 	return &builder{
 		p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, rows: result.Rows, cols: result.Cols, done: map[seen]uint8{},
 	}
+}
+
+// stored is build of what is the result as it is.
+func (b *builder) stored(n *expr.Node, transposed bool) {
+	b.halves = b.result.Type == fuse.F16
+	b.build(n, transposed)
 }
 
 // build compiles the tree.
@@ -132,8 +139,8 @@ func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 			b.emit(fuse.OpCopy, a, 0, 0, n.Args[i].Type)
 		}
 		return b.emit(fuse.OpRandom, first, 0, 0, n.Type)
-	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16 && (n == b.root || n.Type == n.Args[0].Type)):
-		return args[0] // what is stored as float16 is rounded then
+	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16 && (b.halves && n == b.root || n.Type == n.Args[0].Type)):
+		return args[0]
 	case n.Op == fuse.OpConvert:
 		return b.emit(n.Op, args[0], uint8(n.Type), 0, n.Type)
 	}
