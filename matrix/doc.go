@@ -79,7 +79,7 @@
 // operand has infinities or NaN, the same elements of the result are infinite or NaN in every order, but an element may be infinite in
 // one and NaN in another; zeros may differ in sign. Functions whose result is a normal number are within the number of units in the last
 // place that their documentation names, on every device: they use the library's own polynomials, most after Cephes and FreeBSD, since
-// WGSL promises less. Half matrices are computed in float32 and rounded when stored.
+// WGSL promises less. Half matrices are computed in float32 and rounded when stored or converted to.
 //
 // [Norm2] and [NormP] add powers in float32 without scaling. They overflow where a power does, [Norm2] from elements of 1.8e19 on, and
 // lose elements whose power underflows, below 1e-19. gonum's norms scale; so does Scale(m, Norm2(Scale(1/m, a))) with m near the largest

@@ -121,6 +121,15 @@ func (s *shaping) hold(numbers ...float64) {
 	}
 }
 
+// holdAll is hold for all whole numbers from low to high.
+func (s *shaping) holdAll(low, high float64) {
+	// Of floats the first whole number that another one is rounded to.
+	if most := max(high, -low); s.t == fuse.F32 && most > 1<<24 || s.t == fuse.F16 && most > 1<<11 {
+		s.fail(gpu.ErrInvalid, "not all numbers from ", text(low), " to ", text(high), " are ", s.t.String())
+	}
+	s.hold(low, high)
+}
+
 // affine is a + b * x in the type that is made.
 func (s *shaping) affine(a, b float64, x *node) *node {
 	return expr.NewConversion(s.op, s.t, s.apply(fuse.OpAdd, s.float(a), s.apply(fuse.OpMul, s.float(b), x)))
@@ -250,7 +259,7 @@ func (s *shaping) randomIntegers() *node {
 		s.fail(gpu.ErrInvalid, "from ", strconv.FormatInt(low, 10), " to ", strconv.FormatInt(high, 10))
 		return nil
 	}
-	s.hold(float64(low), float64(high-1))
+	s.holdAll(float64(low), float64(high-1))
 	bits := s.draw(4)
 	if high-low < 1<<32 {
 		bits = s.scaled(uint32(high-low), bits)
@@ -307,12 +316,8 @@ func (s *shaping) randomMask() *node {
 
 func (s *shaping) permutation() *node {
 	n := s.size(0, 0)
-	switch last := float64(n - 1); { // of floats the first whole number that another one is rounded to
-	case n == 0:
-	case s.t == fuse.F32 && last > 1<<24, s.t == fuse.F16 && last > 1<<11:
-		s.fail(gpu.ErrInvalid, "not all of ", itoa(n), " numbers are ", s.t.String())
-	default:
-		s.hold(last)
+	if n > 0 {
+		s.holdAll(0, float64(n-1))
 	}
 	return expr.NewConversion(s.op, s.t, expr.NewSort(s.op, false, true, -1, s.bits(1, n, 1)))
 }

@@ -142,33 +142,36 @@ func TestLongPermutation(t *testing.T) {
 // TestRandomRanges has numbers that the elements' type cannot hold.
 func TestRandomRanges(t *testing.T) {
 	for what, err := range map[string]error{
-		"a distance":         matrix.Uniform[float32](1, 1, -3e38, 3e38, 0, 0).Err(),
-		"a high end":         matrix.Uniform[float32](1, 1, 0, 1e300, 0, 0).Err(),
-		"a half":             matrix.Uniform[matrix.Half](1, 1, 0, 1e6, 0, 0).Err(),
-		"a mean":             matrix.Normal[float32](1, 1, 1e300, 1, 0, 0).Err(),
-		"sigma":              matrix.TruncatedNormal[float32](1, 1, 0, 1e300, 0, 0).Err(),
-		"a scale":            matrix.Gumbel[matrix.Half](1, 1, 0, 1e5, 0, 0).Err(),
-		"a mask":             matrix.RandomMask[float32](1, 1, 0.5, 1e300, 0, 0).Err(),
-		"bytes":              matrix.RandomIntegers[uint8](1, 1, 0, 257, 0, 0).Err(),
-		"unsigned":           matrix.RandomIntegers[uint32](1, 1, -1, 5, 0, 0).Err(),
-		"signed":             matrix.RandomIntegers[int32](1, 1, 0, 1<<31+1, 0, 0).Err(),
-		"halves":             matrix.RandomIntegers[matrix.Half](1, 1, 0, 1<<20, 0, 0).Err(),
-		"order in bytes":     matrix.Permutation[int8](129, 0, 0).Err(),
-		"order in halves":    matrix.Permutation[matrix.Half](2050, 0, 0).Err(),
-		"order in float32":   matrix.Permutation[float32](1<<24+2, 0, 0).Err(),
-		"order of a no size": matrix.Permutation[int32](-1, 0, 0).Err(),
+		"a distance":          matrix.Uniform[float32](1, 1, -3e38, 3e38, 0, 0).Err(),
+		"a high end":          matrix.Uniform[float32](1, 1, 0, 1e300, 0, 0).Err(),
+		"a half":              matrix.Uniform[matrix.Half](1, 1, 0, 1e6, 0, 0).Err(),
+		"a mean":              matrix.Normal[float32](1, 1, 1e300, 1, 0, 0).Err(),
+		"sigma":               matrix.TruncatedNormal[float32](1, 1, 0, 1e300, 0, 0).Err(),
+		"a scale":             matrix.Gumbel[matrix.Half](1, 1, 0, 1e5, 0, 0).Err(),
+		"a mask":              matrix.RandomMask[float32](1, 1, 0.5, 1e300, 0, 0).Err(),
+		"bytes":               matrix.RandomIntegers[uint8](1, 1, 0, 257, 0, 0).Err(),
+		"unsigned":            matrix.RandomIntegers[uint32](1, 1, -1, 5, 0, 0).Err(),
+		"signed":              matrix.RandomIntegers[int32](1, 1, 0, 1<<31+1, 0, 0).Err(),
+		"halves":              matrix.RandomIntegers[matrix.Half](1, 1, 0, 1<<20, 0, 0).Err(),
+		"integers in float32": matrix.RandomIntegers[float32](1, 8, 67108860, 67108864, 0, 0).Err(),
+		"integers in halves":  matrix.RandomIntegers[matrix.Half](1, 8, -2050, 0, 0, 0).Err(),
+		"order in bytes":      matrix.Permutation[int8](129, 0, 0).Err(),
+		"order in halves":     matrix.Permutation[matrix.Half](2050, 0, 0).Err(),
+		"order in float32":    matrix.Permutation[float32](1<<24+2, 0, 0).Err(),
+		"order of a no size":  matrix.Permutation[int32](-1, 0, 0).Err(),
 	} {
 		if err == nil || what != "order of a no size" && !errors.Is(err, gpu.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"all bytes":       matrix.RandomIntegers[uint8](1, 1, 0, 256, 0, 0).Err(),
-		"all of int32":    matrix.RandomIntegers[int32](1, 1, math.MinInt32, 1<<31, 0, 0).Err(),
-		"a row of bytes":  matrix.Permutation[int8](128, 0, 0).Err(),
-		"a row of halves": matrix.Permutation[matrix.Half](2049, 0, 0).Err(),
-		"nothing":         matrix.Permutation[int8](0, 0, 0).Err(),
-		"largest":         matrix.Uniform[float32](1, 1, 0, math.MaxFloat32, 0, 0).Err(),
+		"all bytes":           matrix.RandomIntegers[uint8](1, 1, 0, 256, 0, 0).Err(),
+		"all of int32":        matrix.RandomIntegers[int32](1, 1, math.MinInt32, 1<<31, 0, 0).Err(),
+		"integers in float32": matrix.RandomIntegers[float32](1, 8, -1<<24, 1<<24+1, 0, 0).Err(),
+		"a row of bytes":      matrix.Permutation[int8](128, 0, 0).Err(),
+		"a row of halves":     matrix.Permutation[matrix.Half](2049, 0, 0).Err(),
+		"nothing":             matrix.Permutation[int8](0, 0, 0).Err(),
+		"largest":             matrix.Uniform[float32](1, 1, 0, math.MaxFloat32, 0, 0).Err(),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

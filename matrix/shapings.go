@@ -231,6 +231,9 @@ func (s *shaping) arange() *node {
 
 // steps is a row of start, start + step, and so on.
 func (s *shaping) steps(start, step float64, count int) *node {
+	if s.t.Packed() && count > 0 { // others hold numbers that are as large as their constants
+		s.hold(start, start+math.Trunc(step)*float64(count-1))
+	}
 	_, j := s.at(1, count)
 	x := expr.NewConversion(s.op, s.t, j)
 	if step != 1 {

@@ -211,6 +211,8 @@ func TestShapingErrors(t *testing.T) {
 			"huge eye":   {matrix.Eye[float32](1<<40, 2, 0), gpu.ErrLimit},
 			"arange":     {matrix.Arange[float32](0, 1, 0), gpu.ErrInvalid},
 			"nan":        {matrix.Arange[float32](0, math.NaN(), 1), gpu.ErrInvalid},
+			"bytes":      {matrix.Convert[float32](matrix.Arange[int8](0, 300, 100)), gpu.ErrInvalid},
+			"few bytes":  {matrix.Convert[float32](matrix.Linspace[uint8](0, 300, 4)), gpu.ErrInvalid},
 			"endless":    {matrix.Arange[float32](0, 1e30, 1), gpu.ErrLimit},
 			"linspace":   {matrix.Linspace[float32](0, 1, -3), buffer.ErrSize},
 			"vstack":     {matrix.VStack[float32](a, b), buffer.ErrShape},

@@ -80,7 +80,7 @@ func (t *task) readCSV(ctx context.Context, path string, r *bufio.Reader, size i
 	if mark, _ := r.Peek(3); string(mark) == "\ufeff" { // what cannot be read is an error below
 		_, _ = r.Discard(3)
 	}
-	lines := csv.NewReader(r)
+	lines := csv.NewReader(&inLines{r: r})
 	lines.FieldsPerRecord, lines.ReuseRecord, lines.TrimLeadingSpace = -1, true, true
 	x := &array{path: path, Header: npy.Header{Type: dtype.Float32}}
 	rows, cols, done := int64(0), -1, int64(0)
@@ -114,6 +114,28 @@ func (t *task) readCSV(ctx context.Context, path string, r *bufio.Reader, size i
 	}
 	x.Shape = []int64{rows, int64(cols)}
 	return x, t.check(ctx, x)
+}
+
+// mostOfLine is how many bytes a line of a .csv may have.
+const mostOfLine = 64 << 20
+
+// inLines is a reader whose lines have an end: who reads whole lines would take memory for what has none.
+type inLines struct {
+	r    io.Reader
+	line int // bytes since the last end of a line
+}
+
+func (l *inLines) Read(p []byte) (n int, err error) {
+	n, err = l.r.Read(p)
+	if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+		l.line = n - i - 1
+	} else {
+		l.line += n
+	}
+	if l.line > mostOfLine {
+		return 0, fmt.Errorf("%w: a line of more than 64 MiB", file.ErrFormat)
+	}
+	return n, err
 }
 
 // appendCSV adds the numbers of a line.

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -200,6 +201,13 @@ func (t *task) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&t.header, "header", false, "skip the first line of .csv files")
 }
 
+// sameFile reports whether two names are of one file, also where there is none yet.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && one.Mode().IsRegular() && os.SameFile(one, other) || filepath.Clean(a) == filepath.Clean(b)
+}
+
 // addOutput reads a value of eval's -o.
 func (t *task) addOutput(s string) error {
 	out := named{"", s}
@@ -211,7 +219,7 @@ func (t *task) addOutput(s string) error {
 	}
 	for _, other := range t.outputs {
 		switch {
-		case other.value == out.value && (out.value == standard || filepath.Clean(other.value) == filepath.Clean(out.value)):
+		case (other.value == standard) == (out.value == standard) && sameFile(other.value, out.value):
 			return cli.Usagef("two results in %s", out.value)
 		case other.name == "" && out.name == "":
 			return cli.Usagef("two files for the last result; others are NAME=FILE")

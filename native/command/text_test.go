@@ -14,6 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // TestLeadingMinus gives expressions that begin with a minus as people type them, anywhere among the flags.
@@ -131,6 +132,7 @@ func TestStatements(t *testing.T) {
 		"two last ones":  {"ErrUsage", []string{"eval", "B = A", "-i", a, "-o", b, "-o", c}},
 		"one file twice": {"ErrUsage", []string{"eval", "B = A; C = A", "-i", a, "-o", "B=" + b, "-o", "C=" + b}},
 		"name twice":     {"ErrSyntax", []string{"eval", "A = 1", "-i", a}},
+		"other spelling": {"ErrUsage", []string{"eval", "B = A; C = A", "-i", a, "-o", "B=" + b, "-o", "C=" + filepath.Dir(b) + "/./" + filepath.Base(b)}},
 		"no file":        {"ErrUsage", []string{"eval", "A", "-i", a, "-o", "B="}},
 		"comment":        {"ErrSyntax", []string{"eval", "A // 2", "-i", a}},
 		"near miss":      {"ErrName", []string{"eval", "mean_cols(A)", "-i", a}},
@@ -146,6 +148,10 @@ func TestCSV(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, data string) string { return fileOf(t, dir, name, data) }
 	a := put("a.csv", "\ufeff1, 2.5,-3e-2\r\n\"4\",nan,-inf\n")
+	endless := put("endless.csv", "")
+	devtest.Check(t, os.Truncate(endless, mostOfLine+1<<20))
+	fails(t, map[string]failing{"a line without an end": {"ErrFormat", []string{"eval", "A", "-i", "A=" + endless}}})
+	devtest.Check(t, os.Remove(endless))
 	out := filepath.Join(dir, "out.CSV")
 	must(t, "eval", "A", "-i", "A="+a, "-o", out, "--driver", "cpu")
 	if got := slurp(t, out); got != "1,2.5,-0.03\n4,NaN,-Inf\n" {

@@ -57,7 +57,7 @@ export class Expr<T extends DType = "float32"> {
   readonly dtype: T;
 
   /**
-   * Conversion to another element type, as in C; what is too large for an integer becomes one of the largest.
+   * Conversion to another element type, as in C; a float that is too large for an integer becomes one of the largest, and an integer wraps.
    *
    * Shapes: `m x n` -> `m x n`.
    * @example

@@ -69,7 +69,7 @@ export class NN {
    */
   conv2d<X extends NNInput>(x: X, weights: NNInput, bias: NNInput | null | undefined, options?: ConvOptions): NNResult<X>;
   /**
-   * The gradient by the images, given d, the one by the result. Height and width must be given: it is also the transposed convolution of d.
+   * The gradient by the images, given d, the one by the result. Height and width must be given, and channels where the weights are a matrix: it is also the transposed convolution of d.
    *
    * Shapes: `n x outputs*height*width` and the weights -> the images.
    * @example
