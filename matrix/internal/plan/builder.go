@@ -52,12 +52,6 @@ func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool)
 	}
 }
 
-// stored is build of what is the result as it is.
-func (b *builder) stored(n *expr.Node, transposed bool) {
-	b.halves = b.result.Type == fuse.F16
-	b.build(n, transposed)
-}
-
 // build compiles the tree.
 func (b *builder) build(n *expr.Node, transposed bool) {
 	b.root, transposed = expr.Resolve(n, transposed)

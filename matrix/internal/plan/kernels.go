@@ -16,7 +16,8 @@ import (
 func (p *planner) mapped(dst Operand, n *expr.Node) {
 	transposed := seenTransposed(dst)
 	b := p.newBuilder(dst, n.Type, transposed)
-	b.stored(n, transposed)
+	b.halves = dst.Type == fuse.F16
+	b.build(n, transposed)
 	b.block = b.transposedLoads()
 	t, d := b.result.Type, &p.Device.Device
 	switch {
@@ -73,7 +74,8 @@ func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 	if stack != nil {
 		x, y = p.inRows(x, stack), p.inRows(y, stack)
 	}
-	b.stored(n, transposed)
+	b.halves = dst.Type == fuse.F16
+	b.build(n, transposed)
 	switch {
 	case b.hazard() || x.Mem == dst.Mem || y.Mem == dst.Mem:
 		p.viaTemp(dst, n)
