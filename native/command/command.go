@@ -40,7 +40,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	a := &app{in: stdin, out: stdout, err: stderr, progress: newProgress(stderr)}
 	defer a.close()
 	args = expressionLast(args)
-	err := cli.Execute(a.root(), args, stdout, stderr)
+	help := &printer{w: stdout}
+	err := cmp.Or(cli.Execute(a.root(), args, help, stderr), help.err)
 	a.progress.stop()
 	if err == nil {
 		return 0
@@ -53,6 +54,18 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	a.fail(err)
 	return 1
+}
+
+// printer keeps the first error of a writer, of which who prints help does not tell.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) Write(b []byte) (n int, err error) {
+	n, err = p.w.Write(b)
+	p.err = cmp.Or(p.err, err)
+	return n, err
 }
 
 // quietDrivers keeps libwayland, which Mesa asks for a display, from complaining on standard error where there is no

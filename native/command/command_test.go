@@ -497,3 +497,20 @@ func TestProgress(t *testing.T) {
 	}
 	newProgress(&bytes.Buffer{}).stop() // no terminal
 }
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+var errFull = errors.New("no space left on device")
+
+// TestHelpWithoutRoom prints help where nothing can be written.
+func TestHelpWithoutRoom(t *testing.T) {
+	for _, args := range [][]string{{}, {"help"}, {"help", "eval"}, {"eval", "--help"}, {"params"}, {"--version"}} {
+		var stderr bytes.Buffer
+		if status := run(args, nil, full{}, &stderr); status != 1 || !strings.Contains(stderr.String(), errFull.Error()) {
+			t.Errorf("%q: status %d, %q", args, status, stderr.String())
+		}
+	}
+}
