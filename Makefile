@@ -49,8 +49,8 @@ js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes: the first part of its program, both parts, and the cruncher's.
 first-limit := 422000
-both-limit  := 1204500
-wasm-limit  := 1119000
+both-limit  := 1203000
+wasm-limit  := 1118000
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
 # What computes on the CPU is in a second program, for pages without WebGPU and for Node, and the number cruncher in a third, which
 # runs beside either.

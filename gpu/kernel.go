@@ -141,7 +141,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 		generation: d.generation.Load(), queue: d.queue, references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
-	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
+	go d.compile(context.Background(), e, desc) // other callers may wait longer; context.WithoutCancel takes 1 KB of a page's program
 	return e, nil
 }
 

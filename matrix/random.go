@@ -125,7 +125,7 @@ func (s *shaping) hold(numbers ...float64) {
 func (s *shaping) holdAll(low, high float64) {
 	// Of floats the first whole number that another one is rounded to.
 	if most := max(high, -low); s.t == fuse.F32 && most > 1<<24 || s.t == fuse.F16 && most > 1<<11 {
-		s.fail(gpu.ErrInvalid, "not all numbers from ", text(low), " to ", text(high), " are ", s.t.String())
+		s.fail(gpu.ErrInvalid, "not all numbers to ", text(most), " are ", s.t.String())
 	}
 	s.hold(low, high)
 }

@@ -59,7 +59,7 @@ func (r *Range) check() error {
 		}
 	}
 	if len(r.Inner) > 2 {
-		return fail(op, ErrRange, itoa(len(r.Inner)), " inner extents; there are at most two, which make three dimensions")
+		return fail(op, ErrRange, "more than three dimensions")
 	}
 	total := 1
 	for _, e := range r.Inner {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -323,16 +324,16 @@ func (s *Session) cancel(ticket uint32) {
 	}
 }
 
-// Call is the context of what runs on behalf of the page. Those of package context would make the program 16 KB larger.
+// Call is the context of what runs on behalf of the page. Those of package context would make the program 16 KB larger, and one in a field
+// has the linker keep how times are printed.
 type Call struct {
-	context.Context
 	began, done       chan struct{}
 	beginning, ending sync.Once
 }
 
 // NewCall makes a context.
 func NewCall() *Call {
-	return &Call{Context: context.Background(), began: make(chan struct{}), done: make(chan struct{})}
+	return &Call{began: make(chan struct{}), done: make(chan struct{})}
 }
 
 // Cancel ends the context.
@@ -340,6 +341,12 @@ func (c *Call) Cancel() { c.ending.Do(func() { close(c.done) }) }
 
 // begin notes that somebody waits or is done.
 func (c *Call) begin() { c.beginning.Do(func() { close(c.began) }) }
+
+// Deadline implements [context.Context]: there is none.
+func (c *Call) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+
+// Value implements [context.Context]: there are none.
+func (c *Call) Value(any) any { return nil }
 
 // Done implements [context.Context]. Whoever asks for it begins to wait.
 func (c *Call) Done() <-chan struct{} {
