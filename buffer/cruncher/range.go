@@ -109,7 +109,7 @@ func (p part) elements(items, inner, n int) span {
 	return span{min(mul(p.base*inner, items), n), min(mul((p.base+p.count)*inner, items), n)}
 }
 
-// checkLength is checkLength of the parameter, if it is an array.
+// checkLength checks the length of the parameter, if that is an array.
 func (p *param) checkLength(r *Range) error {
 	if p.array == nil {
 		return nil

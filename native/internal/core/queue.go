@@ -80,7 +80,7 @@ func (d *device) lockFor(op string, list *driver.CommandList) error {
 	if !d.blocks || !submits(list) {
 		return d.lock(op)
 	}
-	if err := d.letGo(op); err != nil {
+	if err := d.flushHeld(op); err != nil {
 		return err
 	}
 	return d.lockIdle(context.Background(), op)
@@ -95,14 +95,14 @@ func (d *device) hold() {
 		return
 	}
 	if d.unread == nil {
-		d.unread = time.AfterFunc(holdTime, func() { _ = d.letGo("Submit") })
+		d.unread = time.AfterFunc(holdTime, func() { _ = d.flushHeld("Submit") })
 	} else {
 		d.unread.Reset(holdTime)
 	}
 }
 
-// letGo submits what is held back.
-func (d *device) letGo(op string) error {
+// flushHeld submits the commands that are held back, if any are, once that would not block.
+func (d *device) flushHeld(op string) error {
 	d.mu.Lock()
 	holds := d.holds
 	if d.mu.Unlock(); !holds {
