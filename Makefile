@@ -68,6 +68,8 @@ listed     = -toolexec="$(seldom) $(CURDIR)/$(linker)"
 seldom     = env GOGC=400
 no-dwarf   = -dwarf=false
 quick      = $(shell go env GOFLAGS) -gcflags=all=$(no-dwarf) '-toolexec=$(seldom)'
+# The kernels that sublet-simd.wasm brings along; see wasm/prepare.
+kernels   = .cache/kernels
 # A clone that belongs to another user cannot be stamped with its commit.
 buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
 linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))
@@ -163,9 +165,11 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 	$(js) go build $(listed) $(page-simd) $(small) -o web/dist/sublet-simd.wasm ./wasm/sublet
 	$(js) go build $(page-both) $(small) -o web/dist/sublet-cruncher.wasm ./wasm/cruncher
 	$(js) go build $(page-both) $(small) -o web/dist/pipelines.wasm ./wasm/pipelines
+	$(prepare)
 	@for program in pipelines sublet-simd sublet sublet-cruncher; do \
 		first=wasm/sublet/$$program.txt; [ -e "$$first" ] || first=; \
-		go run ./native/wasmtrim $${first:+-first "$$first"} web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
+		kernels=; [ "$$program" != sublet-simd ] || kernels="-kernels $(kernels)"; \
+		go run ./native/wasmtrim $${first:+-first "$$first"} $$kernels web/dist/$$program.wasm $$(git ls-files '*.wgsl'); \
 		size=$$(gzip -9 -c web/dist/$$program.wasm | wc -c); echo "web/dist/$$program.wasm: $$size bytes gzipped"; \
 		case $$program in \
 			sublet) limit=$(first-limit);; sublet-cruncher) limit=$(wasm-limit);; *) continue;; \
@@ -175,14 +179,22 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 	@size=$$(cat web/dist/sublet.wasm web/dist/sublet-rest.wasm | gzip -9 -c | wc -c); echo "both parts of sublet: $$size bytes gzipped"; \
 	[ "$$size" -le $(both-limit) ] || { echo "more than $(both-limit)"; exit 1; }
 
+define prepare
+$(js) go build $(small) -o .cache/prepare.wasm ./wasm/prepare
+@go run ./native/wasmtrim .cache/prepare.wasm $$(git ls-files '*.wgsl')
+@$(js) "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" .cache/prepare.wasm $(kernels)
+endef
+
 # Which functions a page needs at once; see native/wasmtrim and TestUsual.
 .PHONY: profile
 profile: setup-web ## Note which functions of Go the usual page calls, for the first part of its programs.
 	@mkdir -p .cache/profile
 	$(js) go build $(page) $(small) -o .cache/profile/sublet.wasm ./wasm/sublet
 	$(js) go build $(page-simd) $(small) -o .cache/profile/sublet-simd.wasm ./wasm/sublet
+	$(prepare)
 	@for program in sublet sublet-simd; do \
-		go run ./native/wasmtrim -names .cache/profile/$$program.txt .cache/profile/$$program.wasm $$(git ls-files '*.wgsl'); \
+		kernels=; [ "$$program" != sublet-simd ] || kernels="-kernels $(kernels)"; \
+		go run ./native/wasmtrim -names .cache/profile/$$program.txt $$kernels .cache/profile/$$program.wasm $$(git ls-files '*.wgsl'); \
 	done
 	cd web && npm run --silent build
 	go test -vet=off -count=1 ./e2e -run 'TestUsual$$' -update

@@ -40,6 +40,9 @@ async function compute(gpu) {
   check((await chain.read()).length === 12, 'a chain');
   check((await a.tanh().relu().pow(2).read()).length === 12, 'functions');
   check(await a.mean().value() === 1, 'mean');
+  // Kernels that do not come with the program for pages without WebGPU, which compiles them.
+  check(await a.mul(2).add(a).sqrt().sum().value() > 0 && (await a.matmul(b).mul(2).sub(1).tanh().read()).length === 9, 'fused with others');
+  check(Math.abs(await product.mul(2).sub(1).softmax().sum(1).max().value() - 1) < 1e-5, 'softmax of others');
   check((await product.sum(1).read()).length === 300 && (await product.max(0).read()).length === 300, 'rows');
   for (let i = 0; i < 4; i++) { // new elements again and again, in the memory of what was closed and in the same matrix
     const x = gpu.matrix(100, 100, noise(10000, i)), y = x.add(1).eval();

@@ -11,21 +11,14 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/recent"
+	"github.com/sublet-gpu/sublet/internal/shaders/compile"
+	"github.com/sublet-gpu/sublet/internal/shaders/modules"
 )
 
-// code is a compiled kernel, which does not depend on a device.
+// code is a compiled kernel, which does not depend on a device. Its module has no text any more.
 type code struct {
-	wasm     []byte
-	text     *translation
-	scratch  int       // bytes of memory that each worker needs
-	bindings []binding // of the module, in the order of its arguments
-}
-
-// binding is one that a module uses.
-type binding struct {
-	number int
-	access driver.Access
-	least  int // bytes that it needs
+	*modules.Module
+	text *translation
 }
 
 // codes has the kernels that were compiled last, for all devices: to compile takes some milliseconds.
@@ -46,17 +39,25 @@ func (c *cache) of(ctx context.Context, k *driver.Kernel, conf *config) (*code, 
 	if found != nil {
 		return found, nil
 	}
-	made, err := conf.compile(k, describe(conf.turns).Limits)
-	if err != nil {
-		if o, ok := errors.AsType[*fault.OpError](err); ok {
-			o.Detail = labelled(k) + o.Detail
+	module := prepared(k)
+	if module == nil {
+		var err error
+		if module, err = conf.compile(k, describe(conf.turns).Limits); err != nil {
+			if o, ok := errors.AsType[*fault.OpError](err); ok {
+				o.Detail = labelled(k) + o.Detail
+			}
+			return nil, err
 		}
-		return nil, err
 	}
-	if made.text, err = translate(ctx, made.wasm); err != nil {
+	if sharedMemory() {
+		module.Wasm = compile.Share(module.Wasm)
+	}
+	text, err := translate(ctx, module.Wasm)
+	if err != nil {
 		return nil, fail("NewKernel", fault.ErrCompile, labelled(k), err.Error())
 	}
-	made.wasm = nil
+	module.Wasm = nil
+	made := &code{module, text}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recent.Put(key, made)
@@ -86,16 +87,28 @@ func (c *code) match(k *driver.Kernel) (storage []int, err error) {
 			place[i] = len(place)
 		}
 	}
-	for _, b := range c.bindings {
-		switch has := k.Layout.At(b.number); {
-		case has != b.access:
-			return nil, fail("NewKernel", fault.ErrCompile, labelled(k), "binding ", b.number, " is ", accesses[b.access], " in the text and ",
-				accesses[has], " in the layout")
-		case has != driver.AccessParams:
-			storage = append(storage, place[b.number])
+	for _, b := range c.Bindings {
+		access := driver.AccessRead
+		if b.Write {
+			access = driver.AccessReadWrite
 		}
+		if err := agrees(k, b.Number, access); err != nil {
+			return nil, err
+		}
+		storage = append(storage, place[b.Number])
 	}
-	return storage, nil
+	if c.Params >= 0 {
+		err = agrees(k, c.Params, driver.AccessParams)
+	}
+	return storage, err
+}
+
+// agrees makes sure that the layout of a kernel has a binding as its text has it.
+func agrees(k *driver.Kernel, binding int, access driver.Access) error {
+	if has := k.Layout.At(binding); has != access {
+		return fail("NewKernel", fault.ErrCompile, labelled(k), "binding ", binding, " is ", accesses[access], " in the text and ", accesses[has], " in the layout")
+	}
+	return nil
 }
 
 var accesses = [...]string{"none", "read-only storage", "storage to be written", "a parameter block"}

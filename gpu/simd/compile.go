@@ -7,14 +7,13 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/shaders/compile"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/modules"
 )
 
-// compileKernel compiles the text of a kernel.
-func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
+// compileKernel compiles the text of a kernel for this program's engine.
+func compileKernel(k *driver.Kernel, limits driver.Limits) (*modules.Module, error) {
 	p, err := front.Parse(k.Source, k.Entry)
 	if err != nil {
 		return nil, compileError(err.Error())
@@ -22,32 +21,19 @@ func compileKernel(k *driver.Kernel, limits driver.Limits) (*code, error) {
 	if err = check(p, limits); err != nil {
 		return nil, err
 	}
-	o := compile.Options{Exact: k.Exact, Guard: !k.Bounded, Relaxed: relaxed(), Fuse: relaxed(), Apart: fuse.Function, Threads: !goMemory, Wazero: !goMemory}
-	if sharedMemory() {
-		o.Threads, o.Shared, o.MaxPages = true, true, 1<<16
-	}
-	if !k.Bounded { // the library's own kernels compute four elements at a time as they are
-		o.Widen = widen
-	}
-	m, err := compile.Generate(p, o)
+	m, err := modules.Compile(p, content(k), &modules.Engine{JavaScript: goMemory, Relaxed: relaxed(), Shared: sharedMemory(), Widen: widen})
 	switch {
 	case errors.Is(err, fault.ErrLimit):
 		return nil, fail("NewKernel", fault.ErrLimit, err.Error())
 	case err != nil:
 		return nil, compileError(err.Error())
 	}
-	c := &code{wasm: m.Wasm, scratch: m.Scratch}
-	for _, b := range m.Bindings {
-		access := driver.AccessRead
-		if b.Write {
-			access = driver.AccessReadWrite
-		}
-		c.bindings = append(c.bindings, binding{b.Binding, access, b.Min})
-	}
-	if m.Params >= 0 {
-		c.bindings = append(c.bindings, binding{number: m.Params, access: driver.AccessParams})
-	}
-	return c, nil
+	return m, nil
+}
+
+// content is what the module of a kernel depends on.
+func content(k *driver.Kernel) *modules.Kernel {
+	return &modules.Kernel{Source: k.Source, Entry: k.Entry, Bounded: k.Bounded, Exact: k.Exact}
 }
 
 // check holds a program to the limits of WebGPU.

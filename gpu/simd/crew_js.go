@@ -112,7 +112,7 @@ func (helpers) summon(l *launch, n int) int {
 	}
 	b := &crew.block
 	for w := range n {
-		space, err := l.workspace(w+1, l.code.scratch)
+		space, err := l.workspace(w+1, l.code.Scratch)
 		if err != nil {
 			return 0
 		}

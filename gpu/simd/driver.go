@@ -34,6 +34,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/internal/software"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/modules"
 )
 
 // New returns the driver.
@@ -45,7 +46,7 @@ func New() driver.Driver {
 type config struct {
 	turns   uint32 // of loops in a workgroup
 	threads int
-	compile func(*driver.Kernel, driver.Limits) (*code, error)
+	compile func(*driver.Kernel, driver.Limits) (*modules.Module, error)
 }
 
 func newDriver(c config) driver.Driver {

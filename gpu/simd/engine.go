@@ -189,8 +189,8 @@ func (p *program) Run(d *software.Dispatch) error {
 		return fault.Fail("simd: Dispatch", fault.ErrLimit, fault.Text(total, " workgroups, the most are ", uint64(most)))
 	}
 	for i, n := range p.storage {
-		if least := p.code.bindings[i].least; len(d.Storage[n]) < least {
-			return fault.Fail("simd: Dispatch", fault.ErrInvalid, fault.Text(len(d.Storage[n]), " bytes for binding ", p.code.bindings[i].number,
+		if least := p.code.Bindings[i].Least; len(d.Storage[n]) < least {
+			return fault.Fail("simd: Dispatch", fault.ErrInvalid, fault.Text(len(d.Storage[n]), " bytes for binding ", p.code.Bindings[i].Number,
 				", which needs ", least))
 		}
 	}
@@ -221,7 +221,7 @@ func (p *program) arguments(d *software.Dispatch) {
 
 // worker returns the instance and the address of the scratch memory with which worker w runs the program. It makes them at first.
 func (p *program) worker(w int) (in *instance, scratch uint32, err error) {
-	space, err := p.workspace(w, p.code.scratch)
+	space, err := p.workspace(w, p.code.Scratch)
 	if err == nil && p.instances[w] == nil {
 		p.instances[w], err = p.instantiate(p.code.text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/modules"
 )
 
 // By hand, what the compiler does: modules with the function "run" of package internal/shaders/compile.
@@ -95,15 +96,15 @@ func callsModule() []byte {
 
 var testLayout = driver.NewLayout(driver.AccessReadWrite)
 
-// modules are what tests compile: the label of a kernel is its name.
-var modules = map[string]func() []byte{
+// handmade are what tests compile: the label of a kernel is its name.
+var handmade = map[string]func() []byte{
 	"affine": affineModule, "endless": endlessModule, "calls": callsModule,
 	"trap":    func() []byte { return assemble(unreachable) },
 	"outside": func() []byte { return assemble(i32Const, 0x7c, i32Load, 2, 0) },
 }
 
-func byHand(k *driver.Kernel, _ driver.Limits) (*code, error) {
-	return &code{wasm: modules[k.Source](), scratch: 100, bindings: []binding{{0, driver.AccessReadWrite, 4}}}, nil
+func byHand(k *driver.Kernel, _ driver.Limits) (*modules.Module, error) {
+	return &modules.Module{Wasm: handmade[k.Source](), Scratch: 100, Bindings: []modules.Binding{{Write: true, Least: 4}}, Params: -1}, nil
 }
 
 func openWith(t testing.TB, c config) driver.Device {

@@ -6,8 +6,6 @@ package simd
 
 import (
 	"unsafe"
-
-	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // The npm package's JavaScript does again what a message has had the device do, when the same message comes again: see web/src/replays.mjs.
@@ -46,8 +44,8 @@ func (p *program) note(in *instance, scratch, total uint32) {
 		return
 	}
 	written := uint32(0)
-	for i, b := range p.code.bindings[:len(p.storage)] {
-		if b.access == driver.AccessReadWrite {
+	for i, b := range p.code.Bindings {
+		if b.Write {
 			written |= 1 << i
 		}
 	}

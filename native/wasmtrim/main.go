@@ -9,6 +9,8 @@
 //	wasmtrim -first names.txt program.wasm [shader.wgsl ...]   # and what is not in the list goes to program-rest.wasm
 //	wasmtrim -names names.txt program.wasm [shader.wgsl ...]   # all names, and functions that say when they are called
 //
+// With -kernels, the program gets the archive of kernels that the file is, as a section of its own.
+//
 // It knows the layout of one version of Go's tables, checks all that it relies on, and changes nothing otherwise.
 package main
 
@@ -25,12 +27,17 @@ import (
 func main() {
 	list := flag.String("first", "", "file with the names of the functions that the program needs at once: the rest goes to a file of its own")
 	names := flag.String("names", "", "file for the names of all functions, which say when they are called")
+	kernels := flag.String("kernels", "", "file with kernels that the program brings along")
 	flag.Parse()
 	if flag.NArg() < 1 {
 		fmt.Fprintln(os.Stderr, "usage: wasmtrim [-first names.txt] [-names names.txt] program.wasm [shader.wgsl ...]")
 		os.Exit(2)
 	}
-	if err := trimFile(flag.Arg(0), *list, *names, flag.Args()[1:]...); err != nil {
+	err := trimFile(flag.Arg(0), *list, *names, flag.Args()[1:]...)
+	if err == nil && *kernels != "" {
+		err = bring(flag.Arg(0), *kernels)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "wasmtrim:", err)
 		os.Exit(1)
 	}
@@ -68,6 +75,22 @@ func trimFile(path, first, names string, shaders ...string) error {
 		}
 	}
 	return os.WriteFile(path, small, 0o644)
+}
+
+// bring adds a section with an archive of kernels to a program.
+func bring(path, kernels string) error {
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	archive, err := os.ReadFile(kernels)
+	if err != nil {
+		return err
+	}
+	const name = "sublet kernels"
+	content := append(append(appendUint(nil, uint64(len(name))), name...), archive...)
+	program = append(appendUint(append(program, sectionCustom), uint64(len(content))), content...)
+	return os.WriteFile(path, program, 0o644)
 }
 
 // trim returns a smaller program that does the same, or an error for a program whose tables are not as expected. With a list of the functions

@@ -99,6 +99,17 @@ func TestTrimmedProgramDoesTheSame(t *testing.T) {
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(errs, "panic: the end") {
 		t.Errorf("%v, and on standard error:\n%s", err, errs)
 	}
+	// What it brings along is a section of its own.
+	archive := filepath.Join(t.TempDir(), "archive")
+	if err := errors.Join(os.WriteFile(archive, make([]byte, 1000), 0o600), bring(path, archive)); err != nil {
+		t.Fatal(err)
+	}
+	if got, errs, err = run(t, path); err != nil || got != want {
+		t.Errorf("with an archive: %v, printed %q, want %q\n%s", err, got, want, errs)
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.HasSuffix(b, append([]byte("\x00\xf7\x07\x0esublet kernels"), make([]byte, 1000)...)) {
+		t.Errorf("%v, %d bytes without the archive at their end", err, len(b))
+	}
 	// What is trimmed already stays as it is.
 	before, err := os.ReadFile(path)
 	if err != nil {

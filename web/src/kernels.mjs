@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {part} from './download.mjs';
+import {Prepared} from './prepared.mjs';
 import {Replays} from './replays.mjs';
 
 const crews = part(() => import('./crew.mjs'));
@@ -28,8 +29,14 @@ export class Kernels {
   /** What does messages again. @type {Replays | null} */
   replays = null;
 
-  /** The program is there. @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend some of it, see replays.mjs */
-  attach(memory, lend) {
+  /** The program's memory, and the kernels that came with it. @type {{memory: WebAssembly.Memory, prepared: Prepared} | null} */
+  #program = null;
+  /** What prepared has found. @type {Uint8Array | null} */
+  #found = null;
+
+  /** The program is there. @param {WebAssembly.Module} module @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend some of it, see replays.mjs */
+  attach(module, memory, lend) {
+    this.#program = {memory, prepared: new Prepared(module)};
     this.replays = new Replays(memory, lend, (job, run, scratch) => this.#helpers.again(job, run, scratch));
   }
 
@@ -39,6 +46,17 @@ export class Kernels {
     this.#memory = memory;
     this.size.threads = threads;
   }
+
+  /** @param {number} low @param {number} high words of a kernel's hash @returns {number} how many bytes there are of it, 0 if it has to be compiled */
+  prepared = (low, high) => {
+    this.#found = this.#program?.prepared.find(low >>> 0, high >>> 0) ?? null;
+    return this.#found?.length ?? 0;
+  };
+
+  /** Copies what prepared has found into the program's memory. @param {number} address */
+  unpack = (address) => {
+    if (this.#program && this.#found) new Uint8Array(this.#program.memory.buffer, address >>> 0, this.#found.length).set(this.#found);
+  };
 
   /** Terminates all workers. */
   end() { this.#crew?.end(); }

@@ -223,7 +223,7 @@ async function programOf(program, {driver, tuning}) {
   if (kernels) go.importObject.sublet = kernels;
   const rest = new Rest(go), instance = await instantiate(loading, go.importObject), {mem} = /** @type {Record<string, any>} */ (instance.exports);
   const shared = mem && isShared(mem);
-  kernels?.attach(mem, (bytes) => rest.call('sublet_scratch', bytes));
+  kernels?.attach(await loading.module, mem, (bytes) => rest.call('sublet_scratch', bytes));
   if (shared) await kernels?.share(mem, loading.threads);
   return {go, instance, kernels, rest, running: await rest.attach(instance, loading.rest(shared)), prefetched: loading.prefetched};
 }

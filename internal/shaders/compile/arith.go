@@ -12,7 +12,7 @@ import (
 // ops are the instructions of an operator: on f32, i32 and u32, and on vectors of them.
 type ops struct{ f, i, u, vf, vi, vu wasm.Op }
 
-var arithmetic = map[ir.Op]ops{
+var arithmetic = [...]ops{
 	ir.Add: {wasm.F32Add, wasm.I32Add, wasm.I32Add, wasm.F32x4Add, wasm.I32x4Add, wasm.I32x4Add},
 	ir.Sub: {wasm.F32Sub, wasm.I32Sub, wasm.I32Sub, wasm.F32x4Sub, wasm.I32x4Sub, wasm.I32x4Sub},
 	ir.Mul: {wasm.F32Mul, wasm.I32Mul, wasm.I32Mul, wasm.F32x4Mul, wasm.I32x4Mul, wasm.I32x4Mul},

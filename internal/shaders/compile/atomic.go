@@ -7,7 +7,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/wasm"
 )
 
-var atomics = map[ir.Fn]wasm.Op{
+var atomics = [...]wasm.Op{
 	ir.FnAtomicStore: wasm.AtomicStore, ir.FnAtomicAdd: wasm.AtomicAdd, ir.FnAtomicSub: wasm.AtomicSub, ir.FnAtomicAnd: wasm.AtomicAnd,
 	ir.FnAtomicOr: wasm.AtomicOr, ir.FnAtomicXor: wasm.AtomicXor, ir.FnAtomicExchange: wasm.AtomicXchg,
 	ir.FnAtomicCompareExchangeWeak: wasm.AtomicCmpxchg,

@@ -29,7 +29,7 @@ func (g *function) float(p pair, x *node) *node {
 	return g.op1(p.scalar, x)
 }
 
-var floatFns = map[ir.Fn]pair{
+var floatFns = [ir.Functions]pair{
 	ir.FnAbs: absolute, ir.FnCeil: ceil, ir.FnFloor: floor, ir.FnTrunc: trunc, ir.FnSqrt: root,
 }
 
@@ -64,7 +64,7 @@ func (g *function) builtin(e *ir.Builtin) []*node {
 		whole := g.float(trunc, x[0])
 		return []*node{g.sub(x[0], whole), whole}
 	}
-	if p, ok := floatFns[e.Fn]; ok && k == ir.F32 {
+	if p := floatFns[e.Fn]; p.scalar != 0 && k == ir.F32 {
 		return []*node{g.float(p, x[0])}
 	}
 	for _, family := range []func(fn ir.Fn, k ir.Kind, x []*node, n int) *node{g.common, g.geometric, g.bits, g.packed} {

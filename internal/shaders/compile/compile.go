@@ -9,6 +9,8 @@
 package compile
 
 import (
+	"strings"
+
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/front"
 	"github.com/sublet-gpu/sublet/internal/shaders/compile/ir"
@@ -17,15 +19,13 @@ import (
 
 // Options say what code is made for.
 type Options struct {
-	Exact    bool   // the text promises that no index is out of range
-	Guard    bool   // count the turns of loops and watch the word that stops the kernel
-	Relaxed  bool   // fma may round once or twice; the module needs relaxed SIMD
-	Fuse     bool   // with Relaxed, vectors are multiplied and added at once wherever the text does both
-	Apart    string // a function that the kernel calls, whose own operations are rounded one by one in any case
-	Threads  bool   // other threads run workgroups of the same dispatch: atomics of storage are atomic instructions
-	Wazero   bool   // prefer what wazero's compiler translates well to what V8 does
-	Shared   bool   // the memory is shared
-	MaxPages uint32 // the maximum of the memory, which a shared one has
+	Exact   bool   // the text promises that no index is out of range
+	Guard   bool   // count the turns of loops and watch the word that stops the kernel
+	Relaxed bool   // fma may round once or twice; the module needs relaxed SIMD
+	Fuse    bool   // with Relaxed, vectors are multiplied and added at once wherever the text does both
+	Apart   string // a function that the kernel calls, whose own operations are rounded one by one in any case
+	Threads bool   // other threads run workgroups of the same dispatch: atomics of storage are atomic instructions
+	Wazero  bool   // prefer what wazero's compiler translates well to what V8 does
 
 	// Widen rewrites a program to run four invocations at a time, as package lanes does, and returns nil where it does not. The code is that
 	// of the program or of what Widen returns, whichever is likely to take less time. A nil Widen leaves the second out, as Exact does.
@@ -33,7 +33,7 @@ type Options struct {
 	Always bool // take what Widen returns, for tests
 }
 
-// Module is a kernel as a WebAssembly module. It imports the memory "env"."memory" and exports
+// Module is a kernel as a WebAssembly module. It imports the memory "env"."memory", which [Share] makes a shared one, and exports
 //
 //	run(args, scratch, from, to i32) i32
 //
@@ -133,14 +133,23 @@ func generate(p *ir.Program, o Options) (mod *Module, err error) {
 	mod = &Module{Size: p.Size, Params: -1, Barriers: m.barriers()}
 	m.variables(mod)
 	run := m.run()
-	module := wasm.Module{Funcs: append(m.funcs, run)}
-	module.Memory = wasm.Memory{Module: "env", Name: "memory", Max: o.MaxPages, Shared: o.Shared}
+	module := wasm.Module{Memory: wasm.Memory{Module: "env", Name: "memory"}, Funcs: append(m.funcs, run)}
 	mod.cost = m.costs[len(m.costs)-1]
 	mod.Wasm, mod.Scratch, mod.Bindings = module.Encode(), int(m.reserved), m.bindings
 	if len(mod.Wasm) > maxCode {
 		return nil, errTooLarge
 	}
 	return mod, nil
+}
+
+// Share returns the text of a module for a memory that is shared, of up to 4 GiB.
+func Share(wasm []byte) []byte {
+	const (
+		own    = "\x0f\x01\x03env\x06memory\x02\x00\x00"             // the section of imports: its size, and at its end no flags and a minimum of 0
+		shared = "\x12\x01\x03env\x06memory\x02\x03\x00\x80\x80\x04" // with a maximum of 65536 pages
+	)
+	before, behind, _ := strings.Cut(string(wasm), own)
+	return []byte(before + shared + behind)
 }
 
 // generator makes a module.

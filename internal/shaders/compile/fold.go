@@ -75,7 +75,7 @@ func (g *function) foldOne(n, x *node) *node {
 	switch {
 	case n.op == wasm.I32Eqz && x.isInt():
 		return g.i32(truth(x.imm == 0))
-	case n.op == wasm.I32Eqz && inverse[x.op] != 0:
+	case n.op == wasm.I32Eqz && x.op < wasm.Op(len(inverse)) && inverse[x.op] != 0:
 		return g.opTo(inverse[x.op], wasm.I32, x.args[0], x.args[1])
 	case n.op == wasm.F32ReinterpretI && x.isInt():
 		return g.all(wasm.F32, true, x.imm)
@@ -88,7 +88,7 @@ func (g *function) foldOne(n, x *node) *node {
 }
 
 // inverse has the comparisons of integers by their opposite.
-var inverse = map[wasm.Op]wasm.Op{
+var inverse = [...]wasm.Op{
 	wasm.I32Eq: wasm.I32Ne, wasm.I32Ne: wasm.I32Eq, wasm.I32LtS: wasm.I32GeS, wasm.I32GeS: wasm.I32LtS, wasm.I32LtU: wasm.I32GeU,
 	wasm.I32GeU: wasm.I32LtU, wasm.I32GtS: wasm.I32LeS, wasm.I32LeS: wasm.I32GtS, wasm.I32GtU: wasm.I32LeU, wasm.I32LeU: wasm.I32GtU,
 }

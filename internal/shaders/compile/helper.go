@@ -12,7 +12,7 @@ import (
 )
 
 // calls has, for built-in functions that are no instructions, a call of the library's own WGSL for them.
-var calls = map[ir.Fn]string{
+var calls = [ir.Functions]string{
 	ir.FnAcos: "acos4(x)", ir.FnAcosh: "acosh4(x)", ir.FnAsin: "asin4(x)", ir.FnAsinh: "asinh4(x)", ir.FnAtan: "atan4(x)",
 	ir.FnAtan2: "angle4(x, y)", ir.FnAtanh: "atanh4(x)", ir.FnCos: "sincos4(x, true)", ir.FnCosh: "cosh4(x)", ir.FnExp: "exp4(x)",
 	ir.FnExp2: "exp2_4(x)", ir.FnLog: "log4(x)", ir.FnLog2: "log2_4(x)", ir.FnPow: "pow4(x, y)", ir.FnSin: "sincos4(x, false)",
@@ -27,8 +27,8 @@ var helpers struct {
 
 // helper returns the function that computes a built-in one, on vectors of four; nil if that is done otherwise.
 func (m *generator) helper(fn ir.Fn) (*ir.Func, error) {
-	call, ok := calls[fn]
-	if !ok {
+	call := calls[fn]
+	if call == "" {
 		return nil, nil
 	}
 	p, err := program(fn, call)

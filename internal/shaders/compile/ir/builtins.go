@@ -100,4 +100,6 @@ const (
 	FnAtomicXor
 	FnAtomicExchange
 	FnAtomicCompareExchangeWeak
+
+	Functions // how many there are
 )

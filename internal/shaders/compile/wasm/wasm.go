@@ -16,12 +16,8 @@ const (
 // Type is the type of a function.
 type Type struct{ Params, Results []ValType }
 
-// Memory is the imported memory, in pages of 64 KiB. A shared one needs a maximum.
-type Memory struct {
-	Module, Name string
-	Min, Max     uint32 // Max 0 for none
-	Shared       bool
-}
+// Memory is the imported memory, of any size.
+type Memory struct{ Module, Name string }
 
 // Func is a function: the types of its locals without the parameters, and its code without the final end.
 type Func struct {
@@ -93,19 +89,7 @@ func (m *Module) types() (content []byte, index []uint32) {
 }
 
 func (m *Memory) encode() []byte {
-	b := name(name([]byte{1}, m.Module), m.Name)
-	flags := byte(0)
-	if m.Max > 0 {
-		flags = 1
-	}
-	if m.Shared {
-		flags |= 2
-	}
-	b = AppendU32(append(b, kindMemory, flags), m.Min)
-	if m.Max > 0 {
-		b = AppendU32(b, m.Max)
-	}
-	return b
+	return append(name(name([]byte{1}, m.Module), m.Name), kindMemory, 0, 0)
 }
 
 func (m *Module) exports() []byte {
