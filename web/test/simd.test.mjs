@@ -10,6 +10,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
 import './dist.mjs';
+import {init} from '../dist/index.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -30,6 +31,28 @@ for (const name of ['everywhere', 'expressions', 'tensors', 'nn', 'sparse', 'con
   assert.ok(both.length > 0, name);
   for (const [what, run] of both) test(`${name}: ${what}`, () => run('simd'));
 }
+
+test('a program whose kernels are damaged, or are not there, compiles them', async () => {
+  const [program, rest] = ['sublet-simd.wasm', 'sublet-simd-rest.wasm'].map((name) => readFileSync(join(root, 'dist', name)));
+  const at = program.lastIndexOf('sublet kernels') + 'sublet kernels'.length, count = program.readUInt32LE(at), first = at + 4 + 16 * count;
+  assert.ok(at > 100 && count > 100 && first < program.length);
+  const damages = {
+    'none': () => {},
+    'the count': (/** @type {Buffer} */ b) => b.writeUInt32LE(0xffffffff, at),
+    'no count': (/** @type {Buffer} */ b) => b.writeUInt32LE(0, at),
+    'places': (/** @type {Buffer} */ b) => { for (let i = 0; i < count; i++) b.writeUInt32LE(b.readUInt32LE(at + 12 + 16 * i) + 1, at + 12 + 16 * i); },
+    'sizes': (/** @type {Buffer} */ b) => { for (let i = 0; i < count; i++) b.writeUInt32LE(i % 40, at + 16 + 16 * i); },
+    'a bit of each byte': (/** @type {Buffer} */ b) => { for (let i = first; i < b.length; i++) b[i] ^= 1 << i % 8; },
+  };
+  for (const [what, damage] of Object.entries(damages)) {
+    const copy = Buffer.from(program);
+    damage(copy);
+    const gpu = await init({device: 'simd', threads: 1, simdWasm: [copy, rest]}), a = gpu.ones(9, 9);
+    assert.deepEqual([...await a.add(a).read()], Array(81).fill(2), what);
+    assert.equal(await a.matmul(a).sum().value(), 729, what);
+    gpu.close();
+  }
+});
 
 test('the package that npm installs', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sublet-')), installed = join(folder, 'node_modules', 'sublet');

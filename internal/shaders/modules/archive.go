@@ -7,7 +7,6 @@ import "encoding/binary"
 // Hash is of what the code of a kernel depends on, by FNV-1a. Only kernels whose text is the library's own may be looked up by it: 64 bits
 // are enough for those, and not for a text that is to be taken for another.
 func Hash(k *Kernel, relaxed, shared bool) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
 	for _, flag := range []bool{k.Bounded, k.Exact, relaxed, shared} {
 		h *= prime
@@ -16,9 +15,16 @@ func Hash(k *Kernel, relaxed, shared bool) uint64 {
 		}
 	}
 	for _, text := range []string{k.Entry, "\x00", k.Source} {
-		for i := range len(text) {
-			h = (h ^ uint64(text[i])) * prime
-		}
+		h = fnv(h, text)
+	}
+	return h
+}
+
+const offset, prime = 14695981039346656037, 1099511628211
+
+func fnv(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * prime
 	}
 	return h
 }
@@ -67,8 +73,8 @@ func (a *Archive) Bytes() []byte {
 	return append(b, a.bytes...)
 }
 
-// encode writes a module for Decode: how much scratch memory it needs, the binding of its parameters, how many others there are, these, and
-// its text.
+// encode writes a module for Decode: a sum of what follows, how much scratch memory it needs, the binding of its parameters, how many others
+// there are, these, and its text.
 func (m *Module) encode() []byte {
 	words := []int{m.Scratch, m.Params, len(m.Bindings)}
 	for _, x := range m.Bindings {
@@ -82,11 +88,19 @@ func (m *Module) encode() []byte {
 	for _, word := range words {
 		b = binary.LittleEndian.AppendUint32(b, uint32(word))
 	}
-	return append(b, m.Wasm...)
+	b = append(b, m.Wasm...)
+	return append(binary.LittleEndian.AppendUint32(nil, sum(b)), b...)
 }
 
-// Decode returns a module of an archive, which keeps the bytes. They must be an archive's: nothing is checked.
+// sum tells bytes of an archive from those of a file that was damaged.
+func sum(b []byte) uint32 { return uint32(fnv(offset, string(b))) }
+
+// Decode returns a module of an archive, which keeps the bytes; nil if they are damaged.
 func Decode(b []byte) *Module {
+	if len(b) < 4 || binary.LittleEndian.Uint32(b) != sum(b[4:]) {
+		return nil
+	}
+	b = b[4:]
 	word := func() int {
 		w := binary.LittleEndian.Uint32(b)
 		b = b[4:]

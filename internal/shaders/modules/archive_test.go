@@ -5,6 +5,7 @@ package modules
 import (
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -43,6 +44,21 @@ func TestArchive(t *testing.T) {
 	shorter.Add(5, two)
 	if want := len(shorter.Bytes()) + 2*16 + len(one.encode()); len(b) != want {
 		t.Errorf("%d bytes, want %d: what is equal is there once", len(b), want)
+	}
+}
+
+// TestDamaged flips bits of a module, and cuts some of it off.
+func TestDamaged(t *testing.T) {
+	whole := (&Module{Wasm: []byte("\x00asm"), Bindings: []Binding{{1, true, 4}}, Params: -1}).encode()
+	if Decode(whole) == nil {
+		t.Fatal("what is whole seems to be damaged")
+	}
+	for i := range whole {
+		flipped := slices.Clone(whole)
+		flipped[i] ^= 0x10
+		if Decode(flipped) != nil || Decode(whole[:i]) != nil {
+			t.Errorf("byte %d is damaged, or is not there", i)
+		}
 	}
 }
 
