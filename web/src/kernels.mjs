@@ -34,6 +34,11 @@ export class Kernels {
   /** What prepared has found. @type {Uint8Array | null} */
   #found = null;
 
+  /** @param {number} threads that the program is to have */
+  constructor(threads) {
+    if (threads > 1) crews().catch(() => {}); // beside the program's download; share tells if it fails
+  }
+
   /** The program is there. @param {WebAssembly.Module} module @param {WebAssembly.Memory} memory @param {(bytes: number) => number} lend some of it, see replays.mjs */
   attach(module, memory, lend) {
     this.#program = {memory, prepared: new Prepared(module)};

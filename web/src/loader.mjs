@@ -213,7 +213,7 @@ export const idle = (device) => /** @type {any} */ (globalThis)[GLUE].idle(devic
 /** A Go program and what it imports. @param {Loading | Promise<Loading>} program @param {{driver?: string, tuning?: boolean}} start driver: of its devices */
 async function programOf(program, {driver, tuning}) {
   const [loading, Go] = await Promise.all([program, loader ??= goLoader(), glue()]);
-  const go = new Go(), Kernels = (await loading.kernels)?.Kernels, kernels = Kernels ? new Kernels() : null;
+  const go = new Go(), Kernels = (await loading.kernels)?.Kernels, kernels = Kernels ? new Kernels(loading.threads) : null;
   go.env.GOGC = GC_PERCENT;
   go.env.GOMEMLIMIT = GC_MEMORY;
   if (driver !== undefined) go.env.SUBLET_DRIVER = driver;
