@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -72,6 +73,9 @@ func TestSilentInput(t *testing.T) {
 
 // TestSignals ends a process in the middle of its work, which removes what it began to write.
 func TestSignals(t *testing.T) {
+	caught := make(chan os.Signal, 1) // a process inherits that signals are ignored, as under nohup, but not that they are caught
+	signal.Notify(caught, syscall.SIGHUP, os.Interrupt)
+	defer signal.Stop(caught)
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM, os.Interrupt} {
 		dir := t.TempDir()
 		c := exec.Command(os.Args[0], "eval", "A", "-i", "A="+fifo(t), "-o", filepath.Join(dir, "out.npy"))
