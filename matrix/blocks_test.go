@@ -260,3 +260,47 @@ func TestSmallestWindows(t *testing.T) {
 		check(t, errors.Join(row.Close(), m.Close(), small.Close()))
 	})
 }
+
+// TestSortsInParts sorts what fits into a buffer while its keys do not, of operands that are computed and have no parts of their own.
+func TestSortsInParts(t *testing.T) {
+	onSmall(t, func(t *testing.T, small, dev *gpu.Device) {
+		rng := newRand(31)
+		const rows, cols = 18, 48
+		inner := map[string]func(a *dense) *expr{
+			"a":                  func(a *dense) *expr { return matrix.Scale(1, a) },
+			"columns sorted":     func(a *dense) *expr { return matrix.SortCols(a) },
+			"rows sorted":        func(a *dense) *expr { return matrix.SortRows(a) },
+			"sums down":          func(a *dense) *expr { return matrix.CumSumCols(a) },
+			"sums along":         func(a *dense) *expr { return matrix.CumSumRows(a) },
+			"largest of columns": func(a *dense) *expr { return matrix.HardmaxCols(a) },
+			"largest of all":     func(a *dense) *expr { return matrix.HardmaxAll(a) },
+			"permuted":           func(a *dense) *expr { return matrix.TakeRows(a, matrix.Permutation[int32](rows, 1, 0).On(a.Device())) },
+			"reshaped":           func(a *dense) *expr { return matrix.Reshape(matrix.SortCols(a), cols, rows).T() },
+			"product":            func(a *dense) *expr { return matrix.Mul(matrix.Mul(a, matrix.Transpose(a)), a) },
+			"beside": func(a *dense) *expr {
+				return matrix.HStack(matrix.TopKRows(a, 24), matrix.CumSumCols(matrix.Slice(a, 0, rows, 24, cols)))
+			},
+		}
+		outer := map[string]func(a *expr) *expr{
+			"sort rows":      func(a *expr) *expr { return matrix.SortRows(a) },
+			"sort columns":   func(a *expr) *expr { return matrix.SortCols(a) },
+			"first of rows":  func(a *expr) *expr { return matrix.TopKRows(a, 5) },
+			"first of cols":  func(a *expr) *expr { return matrix.TopKCols(a, 5) },
+			"order of rows":  func(a *expr) *expr { return matrix.Convert[float32](matrix.ArgSortRows(a)) },
+			"order of cols":  func(a *expr) *expr { return matrix.Convert[float32](matrix.ArgSortCols(a)) },
+			"sorted and sum": func(a *expr) *expr { return matrix.Add(matrix.SortRows(a), matrix.SumRows(a)) },
+		}
+		a := newPair(t, small, dev, rng, rows, cols)
+		for in, f := range inner {
+			for out, g := range outer {
+				want := must[[]float32](t)(g(f(a.whole)).Read(t.Context()))
+				same(t, name(out, " of ", in), must[[]float32](t)(g(f(a.small)).Read(t.Context())), want)
+			}
+		}
+		a.close(t)
+		s := newPair(t, small, dev, rng, 30, 30)
+		check(t, errors.Join(s.small.Assign(matrix.SortRows(matrix.Transpose(s.small))), s.whole.Assign(matrix.SortRows(matrix.Transpose(s.whole)))))
+		same(t, "into itself, transposed", must[[]float32](t)(s.small.Read(t.Context())), must[[]float32](t)(s.whole.Read(t.Context())))
+		s.close(t)
+	})
+}

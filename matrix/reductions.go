@@ -82,8 +82,16 @@ func normNode(op string, axis fuse.Axis, x *node, power float64) *node {
 	if math.IsNaN(power) || power == 0 {
 		return expr.Failed(fail(op, gpu.ErrInvalid, "the norm's power is 0 or not a number"))
 	}
-	others := map[float64]fuse.Reduction{1: fuse.ReduceNorm1, 2: fuse.ReduceNorm2, math.Inf(1): fuse.ReduceNormInf}
-	if what, ok := others[power]; ok && what.Takes(x.Type) {
+	what := fuse.ReduceNormP
+	switch power {
+	case 1:
+		what = fuse.ReduceNorm1
+	case 2:
+		what = fuse.ReduceNorm2
+	case math.Inf(1):
+		what = fuse.ReduceNormInf
+	}
+	if what != fuse.ReduceNormP && what.Takes(x.Type) {
 		return reduceNode(op, what, axis, x, 0)
 	}
 	x = expr.NewMap(op, fuse.OpAbs, x)

@@ -8,7 +8,7 @@ import (
 )
 
 // precedence of the operators that lengths of arrays are made of.
-var precedence = map[byte]int{'<': 1, '+': 2, '-': 2, '*': 3, '/': 3, '%': 3}
+var precedence = [1 << 8]int{'<': 1, '+': 2, '-': 2, '*': 3, '/': 3, '%': 3}
 
 // expression evaluates a constant expression of whole numbers as far as operators bind tighter than some, and returns what follows it.
 // What is not understood, or negative on the way, is unknown.

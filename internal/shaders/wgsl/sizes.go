@@ -250,7 +250,7 @@ var scalars = map[string]int64{
 }
 
 // letters end the names of vec3f and its like.
-var letters = map[byte]string{'f': "f32", 'i': "i32", 'u': "u32", 'h': "f16"}
+var letters = [1 << 8]string{'f': "f32", 'i': "i32", 'u': "u32", 'h': "f16"}
 
 // scalar lays out a number or a bool.
 func scalar(name string) Layout {

@@ -58,7 +58,7 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		if streams {
 			err = replace(r, p, dst)
 		} else {
-			err = r.perform(p)
+			_, err = r.perform(p)
 		}
 	}
 	if err != nil {
@@ -101,15 +101,16 @@ func (r *Run) begin(p *plan.Plan) {
 	}
 }
 
-// perform queues the steps of a plan.
-func (r *Run) perform(p *plan.Plan) error {
+// perform queues the steps of a plan. After an error it reports whether some of the destination was written.
+func (r *Run) perform(p *plan.Plan) (wrote bool, err error) {
 	r.begin(p)
 	for _, s := range p.Steps {
-		if err := r.step(s); err != nil {
-			return err
+		if err = r.step(s); err != nil {
+			return wrote, err
 		}
+		wrote = wrote || s.To.Mem == 0 && s.Launch != nil
 	}
-	return nil
+	return wrote, nil
 }
 
 // overlapped reports whether an operand wraps host memory that overlaps the result's: it would get what the plan's first kernels

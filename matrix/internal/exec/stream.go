@@ -119,7 +119,7 @@ func occupied(r *Run) uint64 {
 // divided reports whether a plan that may be ended in between writes a result that is not used in ranges in several steps, and the result
 // is small enough to be computed elsewhere and copied when all of it is there.
 func divided(r *Run, p *plan.Plan, dst Dense) bool {
-	if !inRanges(p) || r.memories[0].Windowed {
+	if r.memories[0].Windowed || !inRanges(p) && !demanding(r, p) {
 		return false
 	}
 	writes := 0
@@ -129,6 +129,27 @@ func divided(r *Run, p *plan.Plan, dst Dense) bool {
 		}
 	}
 	return writes > 1 && uint64(dst.Span()*dst.Type.Size()) <= largest(r.x)/4
+}
+
+// demanding reports whether a plan takes memory of a budget, which may have none left, once it has written some of the result.
+func demanding(r *Run, p *plan.Plan) bool {
+	if r.x.dev.Budget() == 0 {
+		return false
+	}
+	wrote, there := false, make([]bool, len(p.Memories))
+	for i, b := range r.buffers {
+		there[i] = i == 0 || b != nil && b.Location()&buffer.Device != 0
+	}
+	for _, s := range p.Steps {
+		for _, b := range s.Bindings {
+			if wrote && !there[b.Mem] {
+				return true
+			}
+			there[b.Mem] = true
+		}
+		wrote = wrote || s.Launch != nil && s.To.Mem == 0
+	}
+	return false
 }
 
 // quantum is how many bytes there may be on their way to the device, or back, before an evaluation in ranges waits.
@@ -149,8 +170,8 @@ func replace(r *Run, p *plan.Plan, dst Dense) error {
 	wrote, err := false, error(nil)
 	if inRanges(p) {
 		wrote, err = performInRanges(r, p)
-	} else {
-		err = r.perform(p)
+	} else if wrote, err = r.perform(p); !errors.Is(err, gpu.ErrNoMemory) {
+		wrote = false // the device is lost, or closed, and with it what it had
 	}
 	switch {
 	case err != nil && wrote && r.aside != computing:

@@ -79,10 +79,16 @@ func (p *planner) largeNode(n *expr.Node) bool {
 
 // inBlocks computes n, which or whose result is large, into dst.
 func (p *planner) inBlocks(dst Operand, n *expr.Node) {
-	n = p.inside(n, map[*expr.Node]*expr.Node{})
-	switch {
-	case !p.largeNode(n) && !p.large(dst):
+	if n = p.inside(n); p.largeNode(n) || p.large(dst) {
+		p.divide(dst, n)
+	} else {
 		p.evaluate(dst, n)
+	}
+}
+
+// divide computes n, below which is nothing that has no parts, by parts.
+func (p *planner) divide(dst Operand, n *expr.Node) {
+	switch {
 	case p.shares(n, dst, false, true):
 		p.viaTemp(dst, n)
 	case n.Kind == expr.Reduce:
@@ -107,7 +113,10 @@ func with(n *expr.Node, args ...*expr.Node) *expr.Node {
 
 // inside returns n with the products, reductions and softmaxes below it evaluated, so that what is left has a part for each
 // part of n. Results that are too large for that stay; each block computes its part of them.
-func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Node {
+func (p *planner) inside(n *expr.Node) *expr.Node { return p.insideBut(n, map[*expr.Node]*expr.Node{}) }
+
+// insideBut is inside with what was done already.
+func (p *planner) insideBut(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Node {
 	if len(n.Args) == 0 {
 		return n
 	}
@@ -118,7 +127,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 			if wholeRows(a) || undivided(a) || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
-				done[a] = p.inside(a, done)
+				done[a] = p.insideBut(a, done)
 			}
 		}
 		args[i] = done[a]
@@ -392,8 +401,8 @@ func (p *planner) cutOut(k partKey, done map[partKey]*expr.Node) *expr.Node {
 		return n
 	case done[k] != nil:
 		return done[k]
-	case n.Kind == expr.Leaf:
-		return p.leaf(p.operand(n).part(k.b))
+	case n.Kind == expr.Leaf, computed(n, k.b) != k.b: // what has no such part is computed whole
+		return p.leaf(p.materialise(n).part(k.b))
 	}
 	args := make([]*expr.Node, 0, len(n.Args))
 	for _, of := range reached(n, k.b) {

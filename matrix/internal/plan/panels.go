@@ -148,7 +148,7 @@ func hold(p *planner, op Operand) {
 // spread computes a matrix into the blocks, and a column more into the pivots if there are such.
 func (s *panels) spread(a *expr.Node) {
 	p, each := s.p, s.rows
-	a = p.inside(&expr.Node{Kind: expr.Concat, Args: []*expr.Node{a}}, map[*expr.Node]*expr.Node{}).Args[0]
+	a = p.inside(&expr.Node{Kind: expr.Concat, Args: []*expr.Node{a}}).Args[0]
 	big := p.largestLarge(a)
 	if big.Rows == s.rows {
 		each = bands(p, big)

@@ -17,7 +17,7 @@ func (p *planner) sorted(dst Operand, n *expr.Node) {
 		p.viaTemp(dst, n)
 		return
 	case p.vast(fuse.U32, 2*a.Rows, a.Cols):
-		p.mapBlocks(dst, n)
+		p.divide(dst, p.inside(n))
 		return
 	}
 	child := p.head(a)
