@@ -166,7 +166,7 @@ var Table = slices.Concat(
 			Gradient: "0.5 * erfc(-0.7071067811865476 * a) + 0.3989422804014327 * a % exp(-0.5 * square(a))",
 		},
 		{
-			Name: "Silu", Doc: "is a / (1 + exp(-a))", Ulp: 4, Real: true, WGSL: "X / (V(1.0) + exp4(-X))", Go: "x / (1 + math.Exp(-x))",
+			Name: "Silu", Doc: "is a / (1 + exp(-a))", Ulp: 4, Real: true, WGSL: "silu4(X)", Go: "x / (1 + math.Exp(-x))",
 			Gradient: "sigmoid(a) % (1 + a - y)",
 		},
 	}),

@@ -332,12 +332,13 @@ fn digamma4(x: vec4<f32>) -> vec4<f32> {
 
 // From a third of the exponent on a step by Halley, and one by Newton, which rounds just once.
 fn cbrt4(x: vec4<f32>) -> vec4<f32> {
-  let a = abs(x);
+  let tiny = abs(x) < vec4<f32>(1.1754944e-38); // 2^24 times that is not
+  let a = abs(x) * select(vec4<f32>(1.0), vec4<f32>(16777216.0), tiny);
   let s = bitcast<vec4<f32>>(bitcast<vec4<u32>>(a) / vec4<u32>(3u) + vec4<u32>(709921077u));
   let r = a / (s * s);
   let h = s * ((s + 2.0 * r) / (2.0 * s + r));
-  let t = h + (a / (h * h) - h) * 0.333333333;
-  return select(select(t, -t, negative4(x)), x, (a < vec4<f32>(1.1754944e-38)) | nan4(x) | infinite4(x));
+  let t = (h + (a / (h * h) - h) * 0.333333333) * select(vec4<f32>(1.0), vec4<f32>(0.00390625), tiny);
+  return select(select(t, -t, negative4(x)), x, (a == vec4<f32>()) | nan4(x) | infinite4(x));
 }
 
 // exp(x) - 1 without cancellation: what is subtracted is the power of two alone.

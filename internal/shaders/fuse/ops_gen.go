@@ -191,7 +191,7 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "softplus", arity: 1, wgsl: "softplus4($0)", calls: 9, floats: true},
 	{name: "elu", arity: 1, wgsl: "select($0, expm1_4($0), $0 < V())", calls: 5, floats: true},
 	{name: "gelu", arity: 1, wgsl: "0.5 * $0 * erfc4($0 * -0.70710678)", calls: 7, floats: true},
-	{name: "silu", arity: 1, wgsl: "$0 / (V(1.0) + exp4(-$0))", calls: 1, floats: true},
+	{name: "silu", arity: 1, wgsl: "silu4($0)", calls: 3, floats: true},
 	{name: "clippedlog", arity: 1, wgsl: "log4(select($0, V(1e-37), $0 < V(1e-37)))", calls: 5, floats: true},
 	{name: "clippedsqrt", arity: 1, wgsl: "sqrt(select($0, V(), $0 < V()))", floats: true},
 	{name: "clippedrecip", arity: 1, wgsl: "V(1.0) / clipped4($0)", calls: 1, floats: true},

@@ -60,6 +60,13 @@ fn exp4(x: vec4<f32>) -> vec4<f32> {
   return select(v, vec4<f32>(), x < vec4<f32>(-87.33654));
 }
 
+// Below -80 exp(-x) is soon infinite where the result is not 0 yet: it is x * exp(x) there, and exp(x + 16) is no small number.
+fn silu4(x: vec4<f32>) -> vec4<f32> {
+  let low = x < vec4<f32>(-80.0);
+  let e = exp4(select(negated4(x), x + 16.0, low));
+  return select(x / (e + 1.0), x * 1.12535175e-7 * e, low);
+}
+
 // A NaN test on the bits: compilers may assume that x != x never holds.
 fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);

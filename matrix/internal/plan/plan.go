@@ -201,7 +201,7 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 	if p.err != nil || dst.Empty() {
 		return
 	}
-	if streams && p.Free > 0 && len(p.plan.Steps) > maxPlan {
+	if streams && len(p.plan.Steps) > maxPlan {
 		p.tooMuch("Assign", "more than ", strconv.Itoa(maxPlan), " launches for operands that do not fit into the device")
 		return
 	}
