@@ -202,17 +202,22 @@ func (f *LU[T]) Factorize(ctx context.Context, a Operand[T]) error {
 		zeros := Sub[float32](Fill[float32](1, 1, float32(n.Cols)), Convert[float32](CountNonzero[float32](diagonal)))
 		norm := Fill[float32](1, 1, 0)
 		if n.Rows > 0 {
-			norm = MaxAll[float32](SumCols[float32](Abs[float32](Convert[float32](a))))
+			norm = meanNorm(Convert[float32](a), n.Rows)
 		}
 		return HStack[float32](zeros, norm).On(n.Dev)
 	})
 	if err != nil {
 		return err
 	}
-	if f.norm = float64(found[1]); found[0] > 0 && !math.IsNaN(f.norm) {
+	if f.norm = float64(found[1]) * float64(n.Rows); found[0] > 0 && !math.IsNaN(f.norm) {
 		f.cond = math.Inf(1)
 	}
 	return nil
+}
+
+// meanNorm is the norm 1 of a matrix divided by its rows, as sums of large elements would be infinite.
+func meanNorm(a Operand[float32], rows int) *Expr[float32] {
+	return MaxAll[float32](SumCols[float32](Scale(1/float32(rows), Abs(a))))
 }
 
 // L is the unit lower triangular factor.

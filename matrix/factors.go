@@ -296,8 +296,8 @@ func (s *shaping) rightVectors() *node {
 	return s.finish(s.vectors(packed, s.args[0].Cols, turned, true))
 }
 
-// significant reports which singular values are above the tolerance.
-func (s *shaping) significant(values *node) *node {
+// least is the singular value up to which they are taken for 0.
+func (s *shaping) least(values *node) *node {
 	a := s.args[0]
 	tolerance := s.number(0, 0)
 	if !(tolerance >= 0) || tolerance > math.MaxFloat32 {
@@ -306,8 +306,7 @@ func (s *shaping) significant(values *node) *node {
 	if tolerance == 0 {
 		tolerance = float64(max(a.Rows, a.Cols)) / (1 << 23)
 	}
-	largest := s.part(values, 0, 1, 1)
-	return s.apply(fuse.OpGt, values, s.apply(fuse.OpMul, largest, s.float(tolerance)))
+	return s.apply(fuse.OpMul, s.part(values, 0, 1, 1), s.float(tolerance))
 }
 
 func (s *shaping) pseudoInverse() *node {
@@ -316,7 +315,7 @@ func (s *shaping) pseudoInverse() *node {
 	if packed.Err != nil || packed.Rows == 0 {
 		return s.finish(firstNode(packed, fillNode(s.args[0].Cols, s.args[0].Rows, s.float(0))))
 	}
-	inverse := s.apply(fuse.OpWhere, s.significant(values), s.apply(fuse.OpRecip, values), s.float(0))
+	inverse := s.apply(fuse.OpWhere, s.apply(fuse.OpLe, values, s.least(values)), s.float(0), s.apply(fuse.OpRecip, values))
 	right := s.apply(fuse.OpMul, s.vectors(packed, s.args[0].Cols, turned, true), inverse)
 	return s.finish(expr.NewProduct(s.op, right, expr.NewTranspose(s.op, s.vectors(packed, s.args[0].Rows, turned, false))))
 }
@@ -334,7 +333,8 @@ func (s *shaping) rank() *node {
 	if packed.Err != nil || packed.Rows == 0 {
 		return s.finish(firstNode(packed, s.float(0)))
 	}
-	return s.finish(s.fold(fuse.ReduceSum, s.significant(s.values(packed))))
+	values := s.values(packed)
+	return s.finish(s.fold(fuse.ReduceSum, s.apply(fuse.OpGt, values, s.least(values))))
 }
 
 func (s *shaping) cond() *node {

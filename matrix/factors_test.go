@@ -3,6 +3,7 @@
 package matrix_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -264,6 +265,48 @@ func TestEigen(t *testing.T) {
 			es.Factorize(ref, false)
 			residual(t, what, mat.NewDense(1, n, lambda), mat.NewDense(1, n, es.Values(nil)), mat.Norm(ref, 2), float64(2*n+16))
 		}
+	})
+}
+
+// TestLargeElements decomposes a symmetric matrix whose sums of rows are beyond the largest number, and its norm is not.
+func TestLargeElements(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const n, scale = 33, 0x1p124
+		rng := newRand(48)
+		values, large := make([]float32, n*n), make([]float32, n*n)
+		for i := range n {
+			for j := range i + 1 {
+				v := float32(rng.NormFloat64())
+				values[i*n+j], values[j*n+i] = v, v
+				large[i*n+j], large[j*n+i] = v*scale, v*scale
+			}
+		}
+		a, b := must[*dense](t)(matrix.FromSlice(dev, n, n, values)), must[*dense](t)(matrix.FromSlice(dev, n, n, large))
+		for name, f := range map[string]func(*dense) *expr{
+			"eigenvalues":     func(a *dense) *expr { return matrix.Eigenvalues(a) },
+			"singular values": func(a *dense) *expr { return matrix.SingularValues(a) },
+		} {
+			want, got := float64s(must[[]float32](t)(f(a).Read(t.Context()))), must[[]float32](t)(f(b).Read(t.Context()))
+			for i, v := range want {
+				if math.Abs(float64(got[i])/scale-v) > 1e-5*math.Abs(want[0]) {
+					t.Errorf("%s: %g, want %g times 2^124", name, got, want)
+					break
+				}
+			}
+		}
+		var lu matrix.LU[float32]
+		var qr matrix.QR[float32]
+		check(t, errors.Join(lu.Factorize(t.Context(), b), qr.Factorize(t.Context(), b)))
+		for _, cond := range []float64{must[float64](t)(lu.Cond(t.Context())), must[float64](t)(qr.Cond(t.Context()))} {
+			if !(cond < 1e5) {
+				t.Errorf("a condition of %g", cond)
+			}
+		}
+		nan := must[*dense](t)(matrix.FromSlice(dev, 1, 1, []float32{float32(math.NaN())}))
+		if v := must[[]float32](t)(matrix.PseudoInverse(nan, 0).Read(t.Context())); v[0] == v[0] {
+			t.Errorf("the pseudo-inverse of NaN is %g", v)
+		}
+		check(t, errors.Join(a.Close(), b.Close(), nan.Close(), lu.Close(), qr.Close()))
 	})
 }
 

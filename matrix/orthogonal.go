@@ -132,7 +132,7 @@ func (f *QR[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	found, err := f.decompose(ctx, op, expr.RoutineQR, n, func(packed Operand[float32]) *Expr[float32] {
 		norm := Fill[float32](1, 1, 0)
 		if n.Rows*n.Cols > 0 {
-			norm = MaxAll[float32](SumCols[float32](Abs[float32](Triu(packed, 0))))
+			norm = meanNorm(Triu(packed, 0), n.Rows)
 		}
 		zeros := Sub[float32](Fill[float32](1, 1, float32(min(n.Rows, n.Cols))), Convert[float32](CountNonzero[float32](Diagonal(packed, 0))))
 		return HStack[float32](zeros, norm).On(n.Dev)
@@ -140,7 +140,7 @@ func (f *QR[T]) Factorize(ctx context.Context, a Operand[T]) error {
 	if err != nil {
 		return err
 	}
-	if f.norm = float64(found[1]); found[0] > 0 && !math.IsNaN(f.norm) {
+	if f.norm = float64(found[1]) * float64(n.Rows); found[0] > 0 && !math.IsNaN(f.norm) {
 		f.cond = math.Inf(1)
 	}
 	return nil

@@ -24,10 +24,17 @@ const (
 	listShare       = 16   // of the square of the number of elements: a compiler writes each to its place in an array
 )
 
-// efforts are those of words besides their statement's.
-var efforts = map[string]int64{
-	"if": 8, "switch": 64, "case": 64, "default": 64, "return": 64, "break": 64, "continue": 64,
-	"for": 256, "while": 256, "loop": 256,
+// effortOf is that of a word besides its statement's.
+func effortOf(word string) int64 {
+	switch word {
+	case "if":
+		return 8
+	case "switch", "case", "default", "return", "break", "continue":
+		return 64
+	case "for", "while", "loop":
+		return 256
+	}
+	return 0
 }
 
 // ownEffort counts what a function's tokens take without the functions that it calls.
@@ -58,7 +65,7 @@ func (m *Types) ownEffort(f *decl, from, to int) {
 			f.effort += syncEffort
 		case word == "return" && m.last(i, to): // costs nothing
 		case c == 0:
-			f.effort += efforts[word]
+			f.effort += effortOf(word)
 			if m.Char(i+1) == '(' && m.builtin(word) {
 				f.effort += builtinEffort
 			}
@@ -83,7 +90,7 @@ func (m *Types) matrices() bool {
 
 // builtin reports whether a word is the name of a function of WGSL's, other than a conversion.
 func (m *Types) builtin(word string) bool {
-	return m.decls[word] == nil && plainType(word) == "" && efforts[word] == 0 && word != "array" && shaped(word, Layout{Size: 4}).Size == 0
+	return m.decls[word] == nil && plainType(word) == "" && effortOf(word) == 0 && word != "array" && shaped(word, Layout{Size: 4}).Size == 0
 }
 
 // listEffort is that of the list in brackets.

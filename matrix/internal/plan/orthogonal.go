@@ -124,6 +124,8 @@ const (
 func (p *planner) eigen(dst Operand, a *expr.Node) {
 	n := a.Rows
 	whole := p.work(n, n, p.mirrored(a))
+	scale := p.magnitude(p.leaf(whole))
+	p.evaluate(whole, apply(fuse.OpDiv, p.leaf(whole), scale))
 	sums := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpAbs, p.leaf(whole)))
 	norm := expr.NewReduction("Eigen", fuse.ReduceMax, fuse.AxisAll, 0, sums)
 	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, p.leaf(whole), p.orOne(norm))))
@@ -136,11 +138,18 @@ func (p *planner) eigen(dst Operand, a *expr.Node) {
 	unit := apply(fuse.OpDiv, p.leaf(vectors), lengths(p.leaf(vectors)))
 	v := p.leaf(p.materialise(unit))
 	values := expr.NewReduction("Eigen", fuse.ReduceSum, fuse.AxisRows, 0, apply(fuse.OpMul, p.times(v, p.leaf(whole)), v))
-	values = p.leaf(p.materialise(values))
+	values = p.leaf(p.materialise(apply(fuse.OpMul, values, scale)))
 	order := turned(p.leaf(p.materialise(expr.NewSort("Eigen", false, true, -1, turned(values)))))
 	_, j = places(1, n)
 	p.evaluate(dst.part(block{0, n, 0, n}), expr.NewGather("Eigen", v, order, j))
 	p.evaluate(dst.part(block{0, n, n, n + 1}), expr.NewGather("Eigen", values, order, number(fuse.I32, 0)))
+}
+
+// magnitude is a power of two near the largest element: a matrix that is divided by it is not rounded, and its sums do not overflow.
+func (p *planner) magnitude(a *expr.Node) *expr.Node {
+	top := expr.NewReduction("Norm", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, a))
+	exponent := apply(fuse.OpFloor, apply(fuse.OpLog2, top))
+	return p.leaf(p.materialise(apply(fuse.OpExp2, apply(fuse.OpMax, exponent, number(fuse.F32, -126)))))
 }
 
 // radius is a bound of the absolute eigenvalues of a symmetric matrix: the eighth root of the sum of their eighth powers. It is at
@@ -171,8 +180,7 @@ func lengths(a *expr.Node) *expr.Node {
 func (p *planner) singular(dst Operand, a *expr.Node) {
 	m, n := a.Rows, a.Cols
 	whole := p.leaf(p.materialise(expr.NewConversion("SVD", fuse.F32, a)))
-	top := expr.NewReduction("SVD", fuse.ReduceMax, fuse.AxisAll, 0, apply(fuse.OpAbs, whole))
-	scale := p.orOne(top)
+	scale := p.magnitude(whole)
 	scaled := p.leaf(p.materialise(apply(fuse.OpDiv, whole, scale)))
 	_, first := p.longest(turned(scaled))
 	down, _ := places(m, 1)
