@@ -248,3 +248,36 @@ func TestStreamWholeOrNot(t *testing.T) {
 		}
 	})
 }
+
+// TestStreamProgram runs programs that find no memory in the middle of an assignment: their destinations are whole, or nobody gets them.
+func TestStreamProgram(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		halves := 0
+		for budget := uint64(18 << 10); budget < 34<<10; budget += 1 << 10 {
+			tight := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(8<<10), gpu.WithMemory(budget)))
+			a, dst := make([]float32, 5*260), slices.Repeat([]float32{-1}, 5*260)
+			for i := range a {
+				a[i] = float32(i % 11)
+			}
+			x, y := must[*dense](t)(matrix.Wrap(tight, 5, 260, a)), must[*dense](t)(matrix.Wrap(tight, 5, 260, dst))
+			p, err := matrix.NewProgram(t.Context(), matrix.Into(y, matrix.SortRows(x)))
+			if err == nil {
+				err = errors.Join(p.Run(t.Context()), p.Close())
+			}
+			synced := y.Sync(t.Context())
+			if errors.Is(err, buffer.ErrIncomplete) {
+				halves++
+				isError(t, synced, buffer.ErrIncomplete)
+			} else {
+				check(t, synced)
+			}
+			if old := slices.Contains(dst, -1); old != (err != nil) || old && slices.Max(dst) >= 0 {
+				t.Errorf("%d: %v, and some of the result is there", budget, err)
+			}
+			check(t, errors.Join(x.Close(), y.Close(), tight.Close()))
+		}
+		if halves == 0 {
+			t.Error("no program failed in the middle")
+		}
+	})
+}

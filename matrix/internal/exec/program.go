@@ -273,6 +273,9 @@ func (p *Program) queue(r *Run) error {
 		for k, step := range s.plan.Steps {
 			if err := r.launch(step, p.kernels[step.Key]); err != nil {
 				s.refused()
+				if streams {
+					err = halted(s, k, err)
+				}
 				return err
 			}
 			f.note(r, s, k, p.kernels[step.Key])

@@ -128,7 +128,11 @@ func divided(r *Run, p *plan.Plan, dst Dense) bool {
 			writes++
 		}
 	}
-	return writes > 1 && uint64(dst.Span()*dst.Type.Size()) <= largest(r.x)/4
+	most := r.x.info.Buffer / 4
+	if budget := r.x.dev.Budget(); budget > 0 {
+		most = min(r.x.info.Buffer, budget/4)
+	}
+	return writes > 1 && uint64(dst.Span()*dst.Type.Size()) <= most
 }
 
 // demanding reports whether a plan takes memory of a budget, which may have none left, once it has written some of the result.
@@ -175,10 +179,24 @@ func replace(r *Run, p *plan.Plan, dst Dense) error {
 	}
 	switch {
 	case err != nil && wrote && r.aside != computing:
-		_ = dst.Buf.Spoil(err, region)
-		return errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
+		return incomplete(dst, err)
 	case err != nil && before != nil:
 		_ = dst.Buf.Spoil(before, region)
+	}
+	return err
+}
+
+// incomplete is the error of an evaluation that wrote some of the destination, which nobody can use from now on.
+func incomplete(dst Dense, err error) error {
+	_ = dst.Buf.Spoil(err, dst.Region(dst.Type.Size()))
+	return errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
+}
+
+// halted is the error of a program's assignment at a step. Memory may be missing when those before have written some of the destination.
+func halted(s *recorded, at int, err error) error {
+	wrote := slices.ContainsFunc(s.plan.Steps[:at], func(step *plan.Step) bool { return step.Launch != nil && step.To.Mem == 0 })
+	if wrote && errors.Is(err, gpu.ErrNoMemory) {
+		return incomplete(s.to, err)
 	}
 	return err
 }
