@@ -91,7 +91,8 @@ func NewProgram(ctx context.Context, steps ...Step) (*Program, error) {
 	return &Program{p, cleanup.New(func() { _ = p.Close() })}, nil
 }
 
-// Run queues the assignments. If it fails, some of them may have been computed. The context is used as by [Dense.AssignContext].
+// Run queues the assignments. If it fails, some of them may have been computed; the destination of one that was computed in part is
+// [buffer.ErrIncomplete]. The context is used as by [Dense.AssignContext].
 func (p *Program) Run(ctx context.Context) error {
 	const op = "Run"
 	if p == nil || p.p == nil {
