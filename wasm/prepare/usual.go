@@ -95,7 +95,7 @@ func evaluate(dev *gpu.Device, texts []string, z size) error {
 		if err != nil {
 			return err
 		}
-		defer m.Close()
+		defer func() { _ = m.Close() }()
 		vars[name] = m
 	}
 	for _, text := range texts {
