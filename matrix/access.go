@@ -24,10 +24,11 @@ func (m *Dense[T]) Assign(x Operand[T]) error { return m.queue("Assign", x) }
 // lasts; LU, Cholesky and QR, and what is computed with them, by blocks of columns, of which the device has two and the host the others. What
 // cannot be is [gpu.ErrLimit] before anything is written: eigenvalues, for example, whose rotations reach all of the matrix again and
 // again, and singular values but of matrices with few columns. If such a computation fails later, or the context ends, m is as it was
-// as long as the device has memory for all of the result: without a budget always, else for results of up to a quarter of a budget that nothing
-// else uses. Parts of a larger one have to be written to the memory that m wraps. If it is not completed, that is [buffer.ErrIncomplete], which
-// the call returns with the cause and uses of m afterwards, until m is assigned anew or its owner says [Dense.Touch]. In a page, where calls
-// do not wait, parts of a result larger than a buffer may be there after an error. See [WithProgress].
+// as long as the device has memory for all of the result: without a budget always, else for results of up to a third of a budget that nothing else
+// uses where m wraps memory of its own, and a quarter elsewhere. Parts of a larger one have to be written to the memory that m wraps. If it is
+// not completed, that is [buffer.ErrIncomplete], which the call returns with the cause and uses of m afterwards, until m is assigned anew or
+// its owner says [Dense.Touch]. In a page, where calls do not wait, parts of a result larger than a buffer may be there after an error. See
+// [WithProgress].
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	const op = "Assign"
 	return m.core().evaluate(ctx, op, from(op, x))

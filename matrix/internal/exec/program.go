@@ -273,8 +273,8 @@ func (p *Program) queue(r *Run) error {
 		for k, step := range s.plan.Steps {
 			if err := r.launch(step, p.kernels[step.Key]); err != nil {
 				s.refused()
-				if streams {
-					err = halted(s, k, err)
+				if streams && outgrown(s.plan.Steps[:k], err) {
+					err = incomplete(s.to, err)
 				}
 				return err
 			}

@@ -101,16 +101,15 @@ func (r *Run) begin(p *plan.Plan) {
 	}
 }
 
-// perform queues the steps of a plan. After an error it reports whether some of the destination was written.
-func (r *Run) perform(p *plan.Plan) (wrote bool, err error) {
+// perform queues the steps of a plan, and returns how many it has queued.
+func (r *Run) perform(p *plan.Plan) (done int, err error) {
 	r.begin(p)
-	for _, s := range p.Steps {
+	for i, s := range p.Steps {
 		if err = r.step(s); err != nil {
-			return wrote, err
+			return i, err
 		}
-		wrote = wrote || s.To.Mem == 0 && s.Launch != nil
 	}
-	return wrote, nil
+	return len(p.Steps), nil
 }
 
 // overlapped reports whether an operand wraps host memory that overlaps the result's: it would get what the plan's first kernels

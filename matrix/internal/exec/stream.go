@@ -122,18 +122,21 @@ func divided(r *Run, p *plan.Plan, dst Dense) bool {
 	if r.memories[0].Windowed || !inRanges(p) && !demanding(r, p) {
 		return false
 	}
-	writes := 0
+	count := 0
 	for _, s := range p.Steps {
-		if s.Launch != nil && s.To.Mem == 0 {
-			writes++
+		if writes(s) {
+			count++
 		}
 	}
 	most := r.x.info.Buffer / 4
 	if budget := r.x.dev.Budget(); budget > 0 {
 		most = min(r.x.info.Buffer, budget/4)
 	}
-	return writes > 1 && uint64(dst.Span()*dst.Type.Size()) <= most
+	return count > 1 && uint64(dst.Span()*dst.Type.Size()) <= most
 }
+
+// writes reports whether a step computes some of the destination.
+func writes(s *plan.Step) bool { return s.Launch != nil && s.To.Mem == 0 }
 
 // demanding reports whether a plan takes memory of a budget, which may have none left, once it has written some of the result.
 func demanding(r *Run, p *plan.Plan) bool {
@@ -151,7 +154,7 @@ func demanding(r *Run, p *plan.Plan) bool {
 			}
 			there[b.Mem] = true
 		}
-		wrote = wrote || s.Launch != nil && s.To.Mem == 0
+		wrote = wrote || writes(s)
 	}
 	return false
 }
@@ -174,8 +177,10 @@ func replace(r *Run, p *plan.Plan, dst Dense) error {
 	wrote, err := false, error(nil)
 	if inRanges(p) {
 		wrote, err = performInRanges(r, p)
-	} else if wrote, err = r.perform(p); !errors.Is(err, gpu.ErrNoMemory) {
-		wrote = false // the device is lost, or closed, and with it what it had
+	} else {
+		var done int
+		done, err = r.perform(p)
+		wrote = outgrown(p.Steps[:done], err)
 	}
 	switch {
 	case err != nil && wrote && r.aside != computing:
@@ -192,13 +197,10 @@ func incomplete(dst Dense, err error) error {
 	return errors.Join(err, fault.Fail("matrix: Assign", buffer.ErrIncomplete, "the destination"))
 }
 
-// halted is the error of a program's assignment at a step. Memory may be missing when those before have written some of the destination.
-func halted(s *recorded, at int, err error) error {
-	wrote := slices.ContainsFunc(s.plan.Steps[:at], func(step *plan.Step) bool { return step.Launch != nil && step.To.Mem == 0 })
-	if wrote && errors.Is(err, gpu.ErrNoMemory) {
-		return incomplete(s.to, err)
-	}
-	return err
+// outgrown reports whether an evaluation found no memory after steps that wrote some of the destination. Other errors are those of a device
+// that is lost or closed, and with it what it had.
+func outgrown(steps []*plan.Step, err error) bool {
+	return errors.Is(err, gpu.ErrNoMemory) && slices.ContainsFunc(steps, writes)
 }
 
 // stream is an evaluation in ranges: while the device computes with some, those of the next launches go up and results of those before
@@ -302,7 +304,7 @@ func (s *stream) squeeze(i, next int) error {
 func (s *stream) next(i int) int {
 	last := len(s.plan.Steps) - 1
 	for ; i < last; i++ {
-		if step := s.plan.Steps[i]; step.Launch != nil && step.To.Mem == 0 {
+		if writes(s.plan.Steps[i]) {
 			return i
 		}
 	}

@@ -113,10 +113,12 @@ func with(n *expr.Node, args ...*expr.Node) *expr.Node {
 
 // inside returns n with the products, reductions and softmaxes below it evaluated, so that what is left has a part for each
 // part of n. Results that are too large for that stay; each block computes its part of them.
-func (p *planner) inside(n *expr.Node) *expr.Node { return p.insideBut(n, map[*expr.Node]*expr.Node{}) }
+func (p *planner) inside(n *expr.Node) *expr.Node {
+	return p.insideWith(n, map[*expr.Node]*expr.Node{})
+}
 
-// insideBut is inside with what was done already.
-func (p *planner) insideBut(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Node {
+// insideWith is inside, with the nodes below that were evaluated already.
+func (p *planner) insideWith(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Node {
 	if len(n.Args) == 0 {
 		return n
 	}
@@ -127,7 +129,7 @@ func (p *planner) insideBut(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.
 			if wholeRows(a) || undivided(a) || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
-				done[a] = p.insideBut(a, done)
+				done[a] = p.insideWith(a, done)
 			}
 		}
 		args[i] = done[a]
