@@ -10,7 +10,7 @@ import {FakeProgram, turn} from './fake.mjs';
 
 /** A connection to a program that notes what it is asked. Calls are answered; what else it says is up to the test. */
 function fake() {
-  const program = new FakeProgram(), crunch = new Crunch(program), post = program.post;
+  const program = new FakeProgram(), crunch = program.connect(Crunch), post = program.post;
   program.post = (words) => {
     const unfinished = post(words);
     const [{command, words: [ticket]}] = program.commands().slice(-1);
