@@ -195,9 +195,9 @@ type caller struct {
 	sane     bool // the arguments of this call are to make sense
 	synced   bool // what is made now is for a function that another goroutine may call
 	stepping int
-	inner    int    // calls of the user's functions that are under way
-	routine  string // the goroutine that it calls from
-	borrowed bool   // it is that of a function that somebody else's goroutine calls
+	inner    int          // calls of the user's functions that are under way
+	routine  atomic.Value // a string: the goroutine that it calls from, which functions on other goroutines compare with theirs
+	borrowed bool         // it is that of a function that somebody else's goroutine calls
 }
 
 // faults are what callers found.
@@ -231,7 +231,7 @@ func origin(stack []byte) string {
 // step makes a call.
 func (c *caller) step() {
 	c.stepping++
-	c.routine = routine()
+	c.routine.Store(routine())
 	names := c.table.names[pick(c, c.table.packages)]
 	name := names[c.IntN(len(names))]
 	for ending(name) && c.IntN(8) > 0 { // or else nothing lives long

@@ -117,7 +117,7 @@ func TestChild(t *testing.T) {
 	table, count := newTable(), new(atomic.Int64)
 	newPool := func(slots int) *pool { return &pool{values: map[reflect.Type][]value{}, count: count, slots: slots} }
 	var shared *pool
-	if callers > 1 {
+	if alone = callers == 1; !alone {
 		shared = newPool(6)
 	}
 	var list []*caller

@@ -360,7 +360,7 @@ func (c *caller) function(v reflect.Value, depth int) value {
 		defer mu.Unlock()
 		fails, many := kind == 4 || kind > 8 && inner.IntN(3) == 0, inner.IntN(3)
 		if kind >= 6 && kind < 11 {
-			if routine() == c.routine {
+			if routine() == c.routine.Load() {
 				c.within(args)
 			} else {
 				inner.within(args)
